@@ -1,0 +1,2 @@
+//! The husk binary.
+fn main() {}

@@ -1,0 +1,288 @@
+//! Facts that come in and orders that go out.
+//!
+//! Every order about an instance carries the attempt number of that instance and the answering fact repeats it. A fact with
+//! another attempt number than the current one is stale and changes nothing.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::event::Event;
+use crate::spec::{PodMeta, PodSpec, ProbeKind};
+use crate::status::Word;
+
+/// A pod of the node, by `metadata.uid`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub struct PodUid(pub alloc::sync::Arc<str>);
+
+impl core::fmt::Display for PodUid {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for PodUid {
+    fn from(uid: &str) -> Self {
+        Self(uid.into())
+    }
+}
+
+/// One instance of a container: pod, container name and attempt.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InstanceRef {
+    /// The pod.
+    pub pod: PodUid,
+    /// Name of the container.
+    pub container: alloc::sync::Arc<str>,
+    /// 0 for the first instance of this container in this pod, one more for each that followed.
+    pub attempt: u32,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// A pod was created or its spec changed. Must be valid; a known `meta.uid` is an update.
+    Applied {
+        /// Who.
+        meta: PodMeta,
+        /// What.
+        spec: PodSpec,
+    },
+    /// Somebody asked for the pod's end (TERM-01, TERM-05).
+    DeleteRequested {
+        /// The pod.
+        pod: PodUid,
+        /// Grace asked for, in seconds; none means the pod's own. 0 is a forced deletion (TERM-06).
+        grace_seconds: Option<i64>,
+    },
+    /// The pod's address, volumes and devices are there.
+    SandboxReady {
+        /// The pod.
+        pod: PodUid,
+        /// Of the order.
+        attempt: u32,
+        /// `podIPs`.
+        ips: Vec<String>,
+    },
+    /// They could not be made; the core tries again.
+    SandboxFailed {
+        /// The pod.
+        pod: PodUid,
+        /// Of the order.
+        attempt: u32,
+        /// Event reason, as in `FailedCreatePodSandBox` or `FailedMount`.
+        reason: Word,
+        /// For people.
+        message: String,
+    },
+    /// Answer to [`Action::PullImage`].
+    ImageReady {
+        /// For which instance.
+        instance: InstanceRef,
+        /// Digest of the image (`imageID`).
+        image_id: String,
+        /// It was on the node already.
+        already_present: bool,
+    },
+    /// Answer to [`Action::PullImage`].
+    ImageFailed {
+        /// For which instance.
+        instance: InstanceRef,
+        /// `ErrImagePull`, `InvalidImageName` or `ErrImageNeverPull`.
+        reason: Word,
+        /// For people.
+        message: String,
+    },
+    /// Answer to [`Action::Start`]: the guest's first instruction is about to run.
+    Started {
+        /// Which instance.
+        instance: InstanceRef,
+        /// `containerID`.
+        id: String,
+    },
+    /// Answer to [`Action::Start`]: it could not be started.
+    StartFailed {
+        /// Which instance.
+        instance: InstanceRef,
+        /// `CreateContainerConfigError`, `CreateContainerError` or `RunContainerError`.
+        reason: Word,
+        /// For people.
+        message: String,
+    },
+    /// A started instance ended, by itself or after [`Action::Signal`] or [`Action::Kill`].
+    Exited {
+        /// Which instance.
+        instance: InstanceRef,
+        /// How.
+        outcome: Outcome,
+        /// Termination message, already cut to size (STATE-06).
+        message: String,
+    },
+    /// Answer to [`Action::RunProbe`].
+    ProbeResult {
+        /// Which instance.
+        instance: InstanceRef,
+        /// Which probe.
+        kind: ProbeKind,
+        /// Of the order.
+        run: u32,
+        /// What it said.
+        result: ProbeOutcome,
+        /// Its output, for the event.
+        message: String,
+    },
+    /// Answer to [`Action::RunHook`].
+    HookDone {
+        /// Which instance.
+        instance: InstanceRef,
+        /// Which hook.
+        hook: Hook,
+        /// What went wrong, if anything.
+        result: Result<(), String>,
+    },
+    /// A client set a condition that isn't built in (COND-05).
+    ConditionSet {
+        /// The pod.
+        pod: PodUid,
+        /// The condition; its transition time is ignored.
+        condition: crate::status::Condition,
+    },
+    /// Answer to [`Action::Teardown`]: nothing is left of the pod.
+    TornDown {
+        /// The pod.
+        pod: PodUid,
+        /// Of the order.
+        attempt: u32,
+    },
+}
+
+/// How an instance ended (STATE-07).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub enum Outcome {
+    /// By itself, with an exit code.
+    Code(i32),
+    /// It trapped.
+    Trap(Trap),
+    /// By a signal that it had no handler for, or by KILL; the number of the signal.
+    Signal(i32),
+}
+
+/// Why a guest trapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub enum Trap {
+    /// `unreachable` or abort: 134.
+    Unreachable,
+    /// Integer overflow, division by zero, bad conversion: 136.
+    Arithmetic,
+    /// Memory, table or stack fault: 139.
+    Fault,
+    /// Its memory limit was crossed: 137, OOMKilled.
+    OutOfMemory,
+    /// Its fuel budget is used up: 152.
+    OutOfFuel,
+}
+
+/// What a probe said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub enum ProbeOutcome {
+    /// Well.
+    Success,
+    /// Well, with a remark (event `ProbeWarning`).
+    Warning,
+    /// Not well.
+    Failure,
+    /// Counts as a failure.
+    Unknown,
+    /// The probe could not be carried out; tried up to three times, then the result is thrown away.
+    Error,
+}
+
+/// The two container lifecycle hooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub enum Hook {
+    /// After start (HOOK-01).
+    PostStart,
+    /// Before TERM (HOOK-02).
+    PreStop,
+}
+
+/// Something to carry out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Make the pod's address, volumes and devices → [`Input::SandboxReady`] or [`Input::SandboxFailed`].
+    SetUp {
+        /// The pod.
+        pod: PodUid,
+        /// To be repeated in the answer.
+        attempt: u32,
+    },
+    /// Make sure of the image → [`Input::ImageReady`] or [`Input::ImageFailed`].
+    PullImage {
+        /// For which instance.
+        instance: InstanceRef,
+    },
+    /// Create and start the instance → [`Input::Started`] (then [`Input::Exited`]) or [`Input::StartFailed`].
+    Start {
+        /// Which instance.
+        instance: InstanceRef,
+    },
+    /// Deliver the stop signal; a guest without a handler ends by it.
+    Signal {
+        /// Which instance.
+        instance: InstanceRef,
+        /// Name, as in `SIGTERM`.
+        signal: Word,
+    },
+    /// End the instance now, whatever it does; also one whose start is not answered yet.
+    Kill {
+        /// Which instance.
+        instance: InstanceRef,
+    },
+    /// Probe once → [`Input::ProbeResult`].
+    RunProbe {
+        /// Which instance.
+        instance: InstanceRef,
+        /// Which probe.
+        kind: ProbeKind,
+        /// To be repeated in the answer.
+        run: u32,
+        /// After this it has failed.
+        timeout: Duration,
+    },
+    /// Run a hook that isn't `sleep` → [`Input::HookDone`].
+    RunHook {
+        /// Which instance.
+        instance: InstanceRef,
+        /// Which hook.
+        hook: Hook,
+    },
+    /// A hook's answer is no longer waited for: end it.
+    CancelHook {
+        /// Which instance.
+        instance: InstanceRef,
+        /// Which hook.
+        hook: Hook,
+    },
+    /// Remove what is left of the pod: volumes, address, logs → [`Input::TornDown`].
+    Teardown {
+        /// The pod.
+        pod: PodUid,
+        /// To be repeated in the answer.
+        attempt: u32,
+    },
+    /// The pod's status changed; read it with `Node::status`.
+    StatusChanged {
+        /// The pod.
+        pod: PodUid,
+    },
+    /// The pod object is to disappear: deleted and nothing of it is left.
+    Gone {
+        /// The pod.
+        pod: PodUid,
+    },
+    /// Show this event to people (NODE-02).
+    Record {
+        /// The event.
+        event: Event,
+    },
+}

@@ -1,0 +1,26 @@
+//! The pod lifecycle engine of Husk.
+//!
+//! This crate decides everything about a pod's life and does nothing itself: no clock, no I/O, no thread, no async.
+//! A shell (the Linux agent, a microcontroller's firmware, the simulator) hands in facts and time and carries out orders:
+//!
+//! * [`Node::handle`] takes an [`Input`]: something that happened.
+//! * [`Node::poll_action`] gives the next [`Action`] to carry out, until there is none.
+//! * [`Node::next_wake`] says when [`Node::advance`] has work to do, if nothing happens before.
+//!
+//! Decisions are pure functions of state and are public, so that they can be asked the same questions as upstream's own
+//! (see the modules [`actions`], [`phase`], [`conditions`], [`restart`], [`backoff`], [`prober`]).
+
+#![no_std]
+
+extern crate alloc;
+
+pub mod event;
+pub mod io;
+pub mod quantity;
+pub mod runtime;
+pub mod spec;
+pub mod status;
+pub mod time;
+
+pub use io::{Action, Input};
+pub use time::Instant;
