@@ -17,6 +17,7 @@ extern crate alloc;
 pub mod event;
 pub mod io;
 pub mod quantity;
+pub mod restart;
 pub mod runtime;
 pub mod spec;
 pub mod status;

@@ -31,7 +31,7 @@ pub struct Sandbox {
 }
 
 /// One instance of a container.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instance {
     /// Name of the container.
     pub name: String,
@@ -61,12 +61,37 @@ pub struct Instance {
     pub image_id: String,
     /// Why the node stopped it, if it did.
     pub stopped_for: Option<StopReason>,
+    /// What its probes last published.
+    pub verdicts: Verdicts,
+}
+
+/// Last published results of an instance's probes; none as long as a probe has published nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdicts {
+    /// Of the liveness probe.
+    pub liveness: Option<Verdict>,
+    /// Of the readiness probe.
+    pub readiness: Option<Verdict>,
+    /// Of the startup probe.
+    pub startup: Option<Verdict>,
+}
+
+/// A published probe result, after thresholds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verdict {
+    /// Well.
+    Success,
+    /// Not well.
+    Failure,
+    /// Not known yet.
+    Unknown,
 }
 
 /// State of an instance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InstanceState {
     /// Made, not started.
+    #[default]
     Created,
     /// Running.
     Running,
