@@ -1,0 +1,15 @@
+//! The three ways to reach the node: a component's imports, a core module's imports, none on the host.
+
+#[cfg(all(target_os = "wasi", target_env = "p2"))]
+mod component;
+#[cfg(all(target_os = "wasi", not(target_env = "p2")))]
+mod core_module;
+#[cfg(not(target_os = "wasi"))]
+pub mod native;
+
+#[cfg(all(target_os = "wasi", target_env = "p2"))]
+pub(crate) use component::{next, ready, wait};
+#[cfg(all(target_os = "wasi", not(target_env = "p2")))]
+pub(crate) use core_module::{next, ready, wait};
+#[cfg(not(target_os = "wasi"))]
+pub(crate) use native::{next, ready, wait};
