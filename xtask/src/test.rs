@@ -1,0 +1,212 @@
+//! `cargo xtask test`: all that CI checks.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use pico_args::Arguments;
+
+use crate::run::{cargo, line, run, target_dir};
+use crate::toolchain::{BARE_METAL, Toolchain};
+use crate::{Verb, guests, setup};
+
+pub(crate) const VERB: Verb = Verb {
+    name: "test",
+    summary: "Check everything, as CI does",
+    help: "\
+Usage: cargo xtask test [STEP...]
+
+Steps, in this order (all of them if none is named):
+  setup       what is needed is installed
+  format      rustfmt would change nothing
+  no-std      husk-core compiles for a microcontroller without an operating system
+  guests      the example guests compile to WebAssembly
+  clippy      no warnings
+  docs        the documentation has no warnings
+  tests       cargo test, the whole workspace, the test vectors included
+  guest-tests the guests' own tests, compiled for this machine
+
+A failed step does not keep later ones from running, unless they can't do without it.
+The last line says how many tests passed and failed.",
+    run: test,
+};
+
+struct Step {
+    name: &'static str,
+    /// Later steps can't do without it.
+    needed: bool,
+    run: fn(&mut Count) -> Result<()>,
+}
+
+/// What fails fast comes first. Clippy and docs share the metadata of dependencies that `cargo check` makes, and all
+/// steps use one profile, so that each dependency is compiled to machine code once.
+const STEPS: &[Step] = &[
+    Step { name: "setup", needed: true, run: |_| setup::everything() },
+    Step { name: "format", needed: false, run: |_| format() },
+    Step { name: "no-std", needed: false, run: |_| no_std() },
+    Step { name: "guests", needed: true, run: |_| guests::build_all_rust().and_then(|()| guests::build_all_c()) },
+    Step { name: "clippy", needed: false, run: |_| clippy() },
+    Step { name: "docs", needed: false, run: |_| docs() },
+    Step {
+        name: "tests",
+        needed: false,
+        run: |count| count_tests(cargo().args(["test", "--workspace", FINISH]), count),
+    },
+    Step { name: "guest-tests", needed: false, run: guest_tests },
+];
+
+/// One failure must not hide the others.
+const FINISH: &str = "--no-fail-fast";
+
+/// Sum over all test runs.
+#[derive(Default)]
+struct Count {
+    passed: u64,
+    failed: u64,
+}
+
+fn test(arguments: Arguments) -> Result<()> {
+    let chosen = choose(arguments)?;
+    let mut count = Count::default();
+    let mut outcomes: Vec<(&str, Duration, Result<()>)> = Vec::new();
+    for (index, step) in chosen.iter().enumerate() {
+        eprintln!("\n==== {} ({} of {})", step.name, index + 1, chosen.len());
+        let begun = Instant::now();
+        let outcome = (step.run)(&mut count);
+        let (took, failed) = (begun.elapsed(), outcome.is_err());
+        match &outcome {
+            Ok(()) => eprintln!("==== {}: ok, {:.1} s", step.name, took.as_secs_f32()),
+            Err(error) => eprintln!("==== {}: FAILED, {:.1} s: {error:#}", step.name, took.as_secs_f32()),
+        }
+        outcomes.push((step.name, took, outcome));
+        if failed && step.needed {
+            eprintln!("==== the steps after {} can't do without it and are left out", step.name);
+            break;
+        }
+    }
+    report(&outcomes, &count)
+}
+
+fn choose(arguments: Arguments) -> Result<Vec<&'static Step>> {
+    let names = arguments.finish();
+    if names.is_empty() {
+        return Ok(STEPS.iter().collect());
+    }
+    let find = |name: &std::ffi::OsString| {
+        let known = || STEPS.iter().map(|step| step.name).collect::<Vec<_>>().join(", ");
+        let step = STEPS.iter().find(|step| name.to_str() == Some(step.name));
+        step.with_context(|| format!("there is no step {name:?}; the steps are {}", known()))
+    };
+    names.iter().map(find).collect()
+}
+
+/// The end of the output: what took how long, what failed, and the sum as the last line.
+fn report(outcomes: &[(&str, Duration, Result<()>)], count: &Count) -> Result<()> {
+    eprintln!();
+    for (name, took, outcome) in outcomes {
+        eprintln!("{name:<12} {:>7.1} s  {}", took.as_secs_f32(), if outcome.is_ok() { "ok" } else { "FAILED" });
+    }
+    let failed: Vec<&str> =
+        outcomes.iter().filter(|(_, _, outcome)| outcome.is_err()).map(|(name, ..)| *name).collect();
+    if !failed.is_empty() {
+        eprintln!("failed: {}", failed.join(", "));
+    }
+    println!("{} passed, {} failed", count.passed, count.failed);
+    // Not an error for main to report: the sum has to stay the last line.
+    if !failed.is_empty() {
+        std::process::exit(1);
+    }
+    Ok(())
+}
+
+fn format() -> Result<()> {
+    run(cargo().args(["fmt", "--all", "--check"]))?;
+    match guests_manifest() {
+        Some(manifest) => run(cargo().args(["fmt", "--all", "--check", "--manifest-path", &manifest])),
+        None => Ok(()),
+    }
+}
+
+fn no_std() -> Result<()> {
+    let mut build = Toolchain::require(BARE_METAL)?.cargo(BARE_METAL);
+    // A folder of its own: the compiler may be another one.
+    build.args(["build", "--package", "husk-core", "--lib", "--target", BARE_METAL, "--target-dir"]);
+    run(build.arg(target_dir().join("bare-metal")))
+}
+
+fn clippy() -> Result<()> {
+    run(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    match guests_manifest() {
+        Some(manifest) => run(native_guests("clippy", &manifest).args(["--all-targets", "--", "-D", "warnings"])),
+        None => Ok(()),
+    }
+}
+
+fn docs() -> Result<()> {
+    run(cargo().args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+fn guest_tests(count: &mut Count) -> Result<()> {
+    match guests_manifest() {
+        Some(manifest) => count_tests(native_guests("test", &manifest).arg(FINISH), count),
+        None => Ok(()),
+    }
+}
+
+/// The guests are a workspace of their own, since cargo compiles a workspace for one target.
+fn guests_manifest() -> Option<String> {
+    let manifest = guests::sources().join("Cargo.toml");
+    manifest.is_file().then(|| manifest.display().to_string())
+}
+
+/// A cargo command for the guests that compiles them for this machine.
+fn native_guests(verb: &str, manifest: &str) -> Command {
+    let mut command = cargo();
+    command.args([verb, "--workspace", "--manifest-path", manifest, "--target-dir"]).arg(guests::dir().join("build"));
+    command
+}
+
+/// Runs `cargo test`, shows what it writes and adds up its summaries.
+fn count_tests(command: &mut Command, count: &mut Count) -> Result<()> {
+    let started = command.stdout(Stdio::piped()).spawn();
+    let mut child = started.with_context(|| format!("could not start {}", line(command)))?;
+    if let Some(stdout) = child.stdout.take() {
+        for text in BufReader::new(stdout).split(b'\n') {
+            let text = text?;
+            let text = String::from_utf8_lossy(&text);
+            println!("{text}");
+            if let Some((passed, failed)) = summary(&text) {
+                count.passed += passed;
+                count.failed += failed;
+            }
+        }
+    }
+    let status = child.wait()?;
+    if !status.success() {
+        bail!("`{}` failed ({status})", line(command));
+    }
+    Ok(())
+}
+
+/// `test result: ok. 3 passed; 0 failed; …`
+fn summary(line: &str) -> Option<(u64, u64)> {
+    let rest = line.strip_prefix("test result: ")?;
+    let number = |word: &str| {
+        let before = rest.split(';').find_map(|part| part.trim().strip_suffix(word))?;
+        before.split_whitespace().next_back()?.parse().ok()
+    };
+    Some((number("passed")?, number("failed")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::summary;
+
+    #[test]
+    fn summaries_of_the_test_runner_are_understood() {
+        let line = "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 1 filtered out; finished in 0.01s";
+        assert_eq!(summary(line), Some((12, 3)));
+        assert_eq!(summary("test summaries ... ok"), None);
+    }
+}
