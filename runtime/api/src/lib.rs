@@ -1,1 +1,29 @@
-//! TBD
+//! Kubernetes objects in and out: the manifest as it is written on one side, what the core decides on at the other.
+//!
+//! * [`decode`] reads a manifest strictly, [`default_pod`] fills in what Kubernetes would.
+//! * [`pod_of`] gives the pod of an object, [`core_spec`] and [`core_meta`] the core's view of it.
+//! * [`status_object`] gives the status back as clients read it.
+
+mod amount;
+mod core_spec;
+mod decode;
+mod defaults;
+mod object;
+mod problem;
+mod scalar;
+mod schema;
+mod status_object;
+mod strict;
+mod suggest;
+mod tree;
+mod yaml;
+
+pub use core_spec::{core_meta, core_spec};
+pub use decode::{Decoded, Document, decode, pod_from_json};
+pub use defaults::{default_pod, default_template};
+pub use object::{Object, pod_of};
+pub use problem::Problem;
+pub use status_object::{Wall, status_object};
+pub use yaml::{MAX_BYTES, MAX_DEPTH, MAX_UNFOLDED_BYTES, MAX_VALUES};
+
+pub use k8s_openapi::api::core::v1 as k8s;

@@ -1,0 +1,130 @@
+//! Defaults of pods and pod templates.
+
+use std::collections::BTreeMap;
+
+use husk_core::spec::ResourceList;
+use k8s_openapi::api::core::v1 as k8s;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
+use super::container::{self, fields, requests_from_limits, set_text};
+use super::volumes;
+use crate::amount;
+
+/// Fills in a pod as Kubernetes does when it is created.
+pub fn default_pod(pod: &mut k8s::Pod) {
+    let spec = pod.spec.get_or_insert_default();
+    default_pod_spec(spec);
+    spec.enable_service_links.get_or_insert(true);
+    let host_network = spec.host_network.unwrap_or_default();
+    for container in spec.containers.iter_mut().chain(spec.init_containers.iter_mut().flatten()) {
+        container.resources.iter_mut().for_each(requests_from_limits);
+        for port in container.ports.iter_mut().flatten().filter(|_| host_network) {
+            if port.host_port.unwrap_or_default() == 0 {
+                port.host_port = Some(port.container_port);
+            }
+        }
+    }
+    pod_resources(spec);
+}
+
+/// Fills in the template of a workload: as a pod's, but what is derived from other fields waits for the pod.
+pub fn default_template(template: &mut k8s::PodTemplateSpec) {
+    template.spec.iter_mut().for_each(default_pod_spec);
+}
+
+fn default_pod_spec(spec: &mut k8s::PodSpec) {
+    set_text(&mut spec.dns_policy, "ClusterFirst");
+    set_text(&mut spec.restart_policy, "Always");
+    set_text(&mut spec.scheduler_name, "default-scheduler");
+    spec.termination_grace_period_seconds.get_or_insert(30);
+    spec.security_context.get_or_insert_default();
+    // The older name of the field is kept equal to the newer.
+    match spec.service_account_name.clone().filter(|name| !name.is_empty()) {
+        Some(name) => spec.service_account = Some(name),
+        None => spec.service_account_name = spec.service_account.clone(),
+    }
+    spec.volumes.iter_mut().flatten().for_each(volumes::apply);
+    for container in spec.init_containers.iter_mut().flatten().chain(&mut spec.containers) {
+        container::apply(fields!(container));
+    }
+    for container in spec.ephemeral_containers.iter_mut().flatten() {
+        container::apply(fields!(container));
+    }
+    spec.overhead.iter_mut().flat_map(|overhead| overhead.values_mut()).for_each(amount::round_to_milli);
+    spec.resources.iter_mut().for_each(container::requirements);
+}
+
+/// Pod-level requests and limits that follow from those of the containers, once some are given.
+fn pod_resources(spec: &mut k8s::PodSpec) {
+    let Some(resources) = &spec.resources else { return };
+    let has = |list: &Option<BTreeMap<String, Quantity>>| list.as_ref().is_some_and(|list| !list.is_empty());
+    let (has_limits, has_requests) = (has(&resources.limits), has(&resources.requests));
+    let requested = aggregate(spec, |resources| resources.requests.as_ref());
+    let limited = aggregate(spec, |resources| resources.limits.as_ref());
+    let Some(resources) = &mut spec.resources else { return };
+    if has_limits || has_requests {
+        for (name, amount) in limited.iter().filter(|(name, _)| name.starts_with("hugepages-")) {
+            let limits = resources.limits.get_or_insert_default();
+            limits.entry(name.clone()).or_insert_with(|| Quantity(amount.to_string()));
+        }
+    }
+    let Some(limits) = resources.limits.clone().filter(|limits| !limits.is_empty()) else { return };
+    let requests = resources.requests.get_or_insert_default();
+    for (name, amount) in requested.iter().filter(|(name, _)| matches!(name.as_str(), "cpu" | "memory")) {
+        requests.entry(name.clone()).or_insert_with(|| Quantity(amount.to_string()));
+    }
+    for (name, amount) in limits.iter().filter(|(name, _)| is_pod_level(name)) {
+        requests.entry(name.clone()).or_insert_with(|| amount.clone());
+    }
+    if requests.is_empty() {
+        resources.requests = None;
+    }
+}
+
+/// Resources that can be given for a pod as a whole.
+pub(crate) fn is_pod_level(name: &str) -> bool {
+    matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
+}
+
+/// What the containers need together: app containers and sidecars at once, or the greediest init container with the
+/// sidecars before it.
+pub(crate) fn aggregate(
+    spec: &k8s::PodSpec,
+    of: impl Fn(&k8s::ResourceRequirements) -> Option<&BTreeMap<String, Quantity>>,
+) -> ResourceList {
+    let amounts = |container: &k8s::Container| amount::list(container.resources.as_ref().and_then(&of));
+    let mut running = ResourceList::new();
+    for container in &spec.containers {
+        add(&mut running, &amounts(container));
+    }
+    let mut sidecars = ResourceList::new();
+    let mut starting = ResourceList::new();
+    for container in spec.init_containers.iter().flatten() {
+        let mut needed = amounts(container);
+        if container.restart_policy.as_deref() == Some("Always") {
+            add(&mut running, &needed);
+            add(&mut sidecars, &needed);
+            needed = sidecars.clone();
+        } else {
+            add(&mut needed, &sidecars);
+        }
+        raise(&mut starting, &needed);
+    }
+    raise(&mut running, &starting);
+    running
+}
+
+fn add(sum: &mut ResourceList, more: &ResourceList) {
+    for (name, amount) in more {
+        sum.entry(name.clone()).or_default().add_saturating(amount);
+    }
+}
+
+fn raise(most: &mut ResourceList, other: &ResourceList) {
+    for (name, amount) in other {
+        let known = most.entry(name.clone()).or_insert_with(|| amount.clone());
+        if *known < *amount {
+            *known = amount.clone();
+        }
+    }
+}

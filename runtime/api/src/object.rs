@@ -1,0 +1,73 @@
+//! The objects that are taken from a manifest.
+
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+/// An object of a manifest.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Object {
+    /// `v1` Pod.
+    Pod(Box<Pod>),
+    /// `batch/v1` Job.
+    Job(Box<Job>),
+    /// `apps/v1` Deployment.
+    Deployment(Box<Deployment>),
+    /// `apps/v1` ReplicaSet.
+    ReplicaSet(Box<ReplicaSet>),
+    /// `apps/v1` DaemonSet.
+    DaemonSet(Box<DaemonSet>),
+    /// `apps/v1` StatefulSet.
+    StatefulSet(Box<StatefulSet>),
+}
+
+impl Object {
+    /// `kind`.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Pod(_) => "Pod",
+            Self::Job(_) => "Job",
+            Self::Deployment(_) => "Deployment",
+            Self::ReplicaSet(_) => "ReplicaSet",
+            Self::DaemonSet(_) => "DaemonSet",
+            Self::StatefulSet(_) => "StatefulSet",
+        }
+    }
+
+    /// `metadata`.
+    pub fn metadata(&self) -> &ObjectMeta {
+        match self {
+            Self::Pod(object) => &object.metadata,
+            Self::Job(object) => &object.metadata,
+            Self::Deployment(object) => &object.metadata,
+            Self::ReplicaSet(object) => &object.metadata,
+            Self::DaemonSet(object) => &object.metadata,
+            Self::StatefulSet(object) => &object.metadata,
+        }
+    }
+
+    /// The template that pods are made from; none for a pod.
+    pub fn template(&self) -> Option<&PodTemplateSpec> {
+        match self {
+            Self::Pod(_) => None,
+            Self::Job(object) => object.spec.as_ref().map(|spec| &spec.template),
+            Self::Deployment(object) => Some(&object.spec.template),
+            Self::ReplicaSet(object) => object.spec.template.as_ref(),
+            Self::DaemonSet(object) => Some(&object.spec.template),
+            Self::StatefulSet(object) => Some(&object.spec.template),
+        }
+    }
+}
+
+/// The pod itself, or the first pod of a template: it has the name of its object.
+pub fn pod_of(object: &Object) -> Option<Pod> {
+    if let Object::Pod(pod) = object {
+        return Some((**pod).clone());
+    }
+    let template = object.template()?.clone();
+    let owner = object.metadata();
+    let labels = template.metadata.unwrap_or_default();
+    let metadata = ObjectMeta { name: owner.name.clone(), namespace: owner.namespace.clone(), ..labels };
+    Some(Pod { metadata, spec: template.spec, status: None })
+}
