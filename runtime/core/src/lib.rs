@@ -14,13 +14,22 @@
 
 extern crate alloc;
 
+pub mod backoff;
+pub mod deletion;
 pub mod event;
+pub mod eviction;
+pub mod expansion;
+pub mod grace;
 pub mod io;
+pub mod prober;
+pub mod qos;
 pub mod quantity;
+pub mod resources;
 pub mod restart;
 pub mod runtime;
 pub mod spec;
 pub mod status;
+pub mod termination_order;
 pub mod time;
 
 pub use io::{Action, Input};

@@ -1,0 +1,88 @@
+//! Who has to go when the node runs short (RES-09).
+
+use alloc::vec::Vec;
+use core::cmp::{Ordering, Reverse};
+
+use crate::quantity::Quantity;
+
+/// What the node runs short of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pressure {
+    /// Memory.
+    Memory,
+    /// Disk: file systems of containers, logs, emptyDir volumes together.
+    Disk,
+    /// Processes; nobody can request them.
+    Pid,
+}
+
+/// A pod that could go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate<T> {
+    /// Whatever the caller knows it by.
+    pub pod: T,
+    /// `priority`, 0 if none.
+    pub priority: i32,
+    /// How much it uses of what is short; none if nobody knows.
+    pub usage: Option<Quantity>,
+    /// How much of it the pod requested.
+    pub request: Quantity,
+}
+
+/// Puts those that have to go first to the front; equals stay in their order.
+///
+/// Pods that nobody has figures about go first: the pressure may be theirs. Then who uses more than was requested, then the
+/// less important, then who uses most above the request. For processes there is no request to exceed.
+pub fn rank<T>(candidates: &mut [Candidate<T>], pressure: Pressure) {
+    candidates.sort_by(|a, b| compare(a, b, pressure));
+}
+
+/// The same, in groups of equals.
+pub fn rank_in_groups<T>(mut candidates: Vec<Candidate<T>>, pressure: Pressure) -> Vec<Vec<Candidate<T>>> {
+    rank(&mut candidates, pressure);
+    let mut groups: Vec<Vec<Candidate<T>>> = Vec::new();
+    for candidate in candidates {
+        match groups.last_mut() {
+            Some(group) if compare(&group[0], &candidate, pressure).is_eq() => group.push(candidate),
+            _ => groups.push(alloc::vec![candidate]),
+        }
+    }
+    groups
+}
+
+fn compare<T>(a: &Candidate<T>, b: &Candidate<T>, pressure: Pressure) -> Ordering {
+    let key = |candidate: &Candidate<T>| {
+        let excess = candidate.usage.as_ref().map(|usage| match pressure {
+            Pressure::Memory | Pressure::Disk => usage.checked_sub(&candidate.request).unwrap_or_default(),
+            Pressure::Pid => usage.clone(),
+        });
+        let exceeds = pressure != Pressure::Pid && excess.as_ref().is_none_or(|e| !e.is_zero() && !e.is_negative());
+        let unknown = pressure != Pressure::Pid && excess.is_none();
+        (Reverse(unknown), Reverse(exceeds), candidate.priority, Reverse(excess.is_none()), Reverse(excess))
+    };
+    key(a).cmp(&key(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantity::Notation;
+
+    fn candidate(pod: &'static str, priority: i32, usage: Option<i64>, request: i64) -> Candidate<&'static str> {
+        let bytes = |bytes| Quantity::new(bytes, Notation::Binary);
+        Candidate { pod, priority, usage: usage.map(bytes), request: bytes(request) }
+    }
+
+    #[test]
+    fn overuse_comes_before_priority_and_priority_before_amount() {
+        let mut pods = [
+            candidate("modest", -5, Some(10), 20),
+            candidate("important", 100, Some(90), 10),
+            candidate("glutton", 0, Some(80), 10),
+            candidate("nibbler", 0, Some(30), 10),
+            candidate("unknown", 1000, None, 10),
+        ];
+        rank(&mut pods, Pressure::Memory);
+        assert_eq!(pods.map(|c| c.pod), ["unknown", "glutton", "nibbler", "important", "modest"]);
+    }
+}
