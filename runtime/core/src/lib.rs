@@ -14,21 +14,27 @@
 
 extern crate alloc;
 
+pub mod api_status;
 pub mod backoff;
+pub mod conditions;
 pub mod deletion;
 pub mod event;
 pub mod eviction;
 pub mod expansion;
 pub mod grace;
 pub mod io;
+pub mod phase;
 pub mod prober;
 pub mod qos;
 pub mod quantity;
+pub mod reasons;
 pub mod resources;
 pub mod restart;
 pub mod runtime;
 pub mod spec;
 pub mod status;
+pub mod status_manager;
+pub mod statuses;
 pub mod termination_order;
 pub mod time;
 
