@@ -10,7 +10,7 @@ use crate::reasons;
 use crate::restart;
 use crate::runtime::{Instance, InstanceState, RuntimeStatus, Verdict};
 use crate::spec::{ContainerKind, ContainerSpec, PodMeta, PodSpec};
-use crate::status::{Condition, ConditionStatus, ContainerState, ContainerStatus, PodStatus, Terminated, Word};
+use crate::status::{Condition, ConditionStatus, ContainerState, ContainerStatus, Phase, PodStatus, Terminated, Word};
 use crate::statuses::Statuses;
 use crate::time::Instant;
 
@@ -73,7 +73,10 @@ pub fn generate(input: StatusInput<'_>) -> PodStatus {
         ),
         ..PodStatus::default()
     };
+    // As upstream, the probes are asked after the phase is found, so that a sidecar that has just started up does not count
+    // for it yet.
     set_phase(&mut status, input);
+    set_probed(&mut status, input);
     status.conditions = conditions_of(&status, input);
     status
 }
@@ -93,21 +96,60 @@ fn set_phase(status: &mut PodStatus, input: StatusInput<'_>) {
         terminal: input.terminal,
         initialized: has_initialized(input.spec, input.runtime),
     });
-    // A terminal phase is never left (PHASE-08).
-    if old.phase.is_terminal() {
+    // A terminal phase is never left (PHASE-08). Its reason goes when the containers say another terminal phase, as upstream
+    // has it.
+    if old.phase.is_terminal() && !status.phase.is_terminal() {
         status.phase = old.phase;
     }
     if status.phase == old.phase {
         status.reason = old.reason.clone();
         status.message = old.message.clone();
     }
-    if let Some((reason, message)) = input.failed_by_node
-        && !old.phase.is_terminal()
-    {
-        status.phase = crate::status::Phase::Failed;
-        status.reason = reason.clone();
-        status.message = message.to_owned();
+    match input.failed_by_node {
+        _ if old.phase.is_terminal() => status.phase = old.phase,
+        Some((reason, message)) => {
+            status.phase = Phase::Failed;
+            status.reason = reason.clone();
+            status.message = message.to_owned();
+        }
+        None => {}
     }
+}
+
+/// `started` and `ready`, by the verdicts of the probes.
+fn set_probed(status: &mut PodStatus, input: StatusInput<'_>) {
+    let PodStatus { init_container_statuses, container_statuses, ephemeral_container_statuses, .. } = status;
+    let PodSpec { init_containers, containers, ephemeral_containers, .. } = input.spec;
+    for (init, statuses, specs) in [
+        (true, init_container_statuses, init_containers),
+        (false, container_statuses, containers),
+        (false, ephemeral_container_statuses, ephemeral_containers),
+    ] {
+        for status in statuses {
+            let Some(spec) = specs.iter().find(|spec| spec.name == status.name) else { continue };
+            let verdicts = input.runtime.newest(&spec.name).map(|i| i.verdicts).unwrap_or_default();
+            status.started = is_started(spec, status, verdicts.startup);
+            status.ready = match &status.state {
+                ContainerState::Terminated(end) => init && !spec.is_sidecar() && end.exit_code == 0,
+                _ if init && !spec.is_sidecar() => false,
+                _ => status.started && is_well(verdicts.readiness, spec.readiness_probe.is_some()),
+            };
+        }
+    }
+}
+
+fn is_started(spec: &ContainerSpec, status: &ContainerStatus, startup: Option<Verdict>) -> bool {
+    match (&status.state, startup) {
+        (ContainerState::Running { .. }, Some(verdict)) => verdict == Verdict::Success,
+        // A probe that has published nothing yet, as after a restart of the agent, leaves it as it was.
+        (ContainerState::Running { .. }, None) => status.started || spec.startup_probe.is_none(),
+        (ContainerState::Waiting { .. } | ContainerState::Terminated(_), _) => false,
+    }
+}
+
+/// No probe counts as success (PROBE-08).
+fn is_well(verdict: Option<Verdict>, has_probe: bool) -> bool {
+    verdict.map_or(!has_probe, |verdict| verdict == Verdict::Success)
 }
 
 fn conditions_of(status: &PodStatus, input: StatusInput<'_>) -> Vec<Condition> {
@@ -117,6 +159,7 @@ fn conditions_of(status: &PodStatus, input: StatusInput<'_>) -> Vec<Condition> {
         generation: meta.generation,
         phase: status.phase,
         statuses: Some(Statuses::from(status)),
+        old,
     };
     let mut all = Vec::with_capacity(old.conditions.len() + 6);
     all.extend(old.conditions.iter().filter(|c| !reasons::is_owned_by_node(&c.kind)).cloned());
@@ -138,7 +181,7 @@ fn conditions_of(status: &PodStatus, input: StatusInput<'_>) -> Vec<Condition> {
         },
     ]);
     if conditions::has_restart_all_rule(spec) {
-        all.push(conditions::all_containers_restarting(facts, runtime, old));
+        all.push(conditions::all_containers_restarting(facts, runtime));
     }
     all
 }
@@ -175,7 +218,6 @@ impl Generator<'_> {
             status.last_state = terminated(previous);
         }
         self.hold_back(kind, spec, newest, &mut status);
-        set_started_and_ready(kind, spec, newest, &mut status);
         status
     }
 
@@ -194,7 +236,7 @@ impl Generator<'_> {
             ContainerState::Running { .. } if old.last_state.is_some() => waiting,
             ContainerState::Running { .. } => ContainerStatus {
                 // It will be started again, if the pod lives on.
-                restart_count: old.restart_count + u32::from(!self.input.deleting),
+                restart_count: old.restart_count.saturating_add(u32::from(!self.input.deleting)),
                 last_state: Some(lost(reasons::LOST_WHILE_RUNNING)),
                 ..waiting
             },
@@ -243,6 +285,7 @@ fn from_instance(spec: &ContainerSpec, instance: &Instance, old: Option<&Contain
         image_id: instance.image_id.clone(),
         container_id: instance.id.clone(),
         restart_count: instance.restart_count,
+        started: old.is_some_and(|old| old.started),
         last_state: old.and_then(|old| last_state(old, instance)),
         ..ContainerStatus::default()
     };
@@ -315,28 +358,4 @@ pub(crate) fn lost(message: &str) -> Terminated {
 
 fn waiting(reason: &'static str, message: &str) -> ContainerState {
     ContainerState::Waiting { reason: Cow::Borrowed(reason), message: message.to_string() }
-}
-
-/// `started` and `ready`, by the verdicts of the probes (PROBE-08: no probe counts as success).
-fn set_started_and_ready(
-    kind: ContainerKind,
-    spec: &ContainerSpec,
-    newest: Option<&Instance>,
-    status: &mut ContainerStatus,
-) {
-    let verdicts = newest.map(|i| i.verdicts).unwrap_or_default();
-    let well = |verdict: Option<Verdict>, has_probe: bool| match verdict {
-        Some(verdict) => verdict == Verdict::Success,
-        None => !has_probe,
-    };
-    let running = matches!(status.state, ContainerState::Running { .. });
-    status.started = running && well(verdicts.startup, spec.startup_probe.is_some());
-    status.ready = match kind {
-        ContainerKind::Init if !spec.is_sidecar() => {
-            matches!(&status.state, ContainerState::Terminated(end) if end.exit_code == 0)
-        }
-        ContainerKind::Init | ContainerKind::App | ContainerKind::Ephemeral => {
-            status.started && well(verdicts.readiness, spec.readiness_probe.is_some())
-        }
-    };
 }

@@ -25,12 +25,17 @@ pub struct ConditionInput<'a> {
     pub phase: Phase,
     /// How its containers are; none if that isn't known at all.
     pub statuses: Option<Statuses<'a>>,
+    /// The status so far.
+    pub old: &'a PodStatus,
 }
 
 /// `PodReadyToStartContainers`: there is exactly one ready sandbox, it is the newest, and it has an address.
 pub fn ready_to_start_containers(input: ConditionInput<'_>, runtime: &RuntimeStatus) -> Condition {
     let one_ready = runtime.sandboxes.iter().filter(|s| s.ready).count() == 1;
-    let usable = runtime.sandboxes.first().is_some_and(|s| s.ready && (s.has_ip || input.spec.host_network));
+    let usable = runtime.sandboxes.first().is_some_and(|sandbox| {
+        let host_network = input.spec.host_network;
+        sandbox.ready && sandbox.host_network == host_network && (sandbox.has_ip || host_network)
+    });
     condition(reasons::POD_READY_TO_START_CONTAINERS, input.generation, Finding::plain(one_ready && usable))
 }
 
@@ -56,11 +61,11 @@ pub fn ready(input: ConditionInput<'_>, containers_ready: &Condition, present: &
 }
 
 /// `AllContainersRestarting`: every container is being restarted in place (RESTART-09). It carries no observed generation.
-pub fn all_containers_restarting(input: ConditionInput<'_>, runtime: &RuntimeStatus, old: &PodStatus) -> Condition {
+pub fn all_containers_restarting(input: ConditionInput<'_>, runtime: &RuntimeStatus) -> Condition {
     let finding = match terminal_reason(input.phase) {
         Some(reason) => Finding::no(reason, String::new()),
         // With no instance left there is nothing more to remove.
-        None if !runtime.instances.is_empty() && restarts_all_containers(input.spec, runtime, old) => Finding {
+        None if !runtime.instances.is_empty() && restarts_all_containers(input.spec, runtime, input.old) => Finding {
             holds: true,
             reason: Cow::Borrowed(reasons::RESTART_ALL_CONTAINERS_STARTED),
             message: reasons::RESTART_ALL_CONTAINERS_STARTED_MESSAGE.into(),
@@ -151,8 +156,10 @@ fn initialized_finding(input: ConditionInput<'_>) -> Finding {
     if input.phase == Phase::Succeeded && shortfall.unknown.is_empty() {
         return Finding { holds: true, reason: Cow::Borrowed(reasons::POD_COMPLETED), message: String::new() };
     }
-    // Once started, a pod stays initialized while its sidecars restart.
-    if shortfall.is_empty() || input.spec.containers.iter().any(|c| has_started(c, statuses)) {
+    // Once initialized or started, a pod stays initialized while sidecars, or all containers, restart.
+    let already = is_true(&input.old.conditions, reasons::INITIALIZED)
+        || input.spec.containers.iter().any(|c| has_started(c, statuses));
+    if already || shortfall.is_empty() {
         return Finding::plain(true);
     }
     Finding::no(reasons::CONTAINERS_NOT_INITIALIZED, shortfall.message("incomplete"))
@@ -232,10 +239,8 @@ impl<'a> Shortfall<'a> {
 }
 
 fn has_started(container: &ContainerSpec, statuses: Statuses<'_>) -> bool {
-    statuses.find(&container.name).is_some_and(|status| match status.state {
-        ContainerState::Running { .. } | ContainerState::Terminated(_) => true,
-        ContainerState::Waiting { .. } => status.last_state.is_some(),
-    })
+    // One that waits to be started again does not count, as upstream has it.
+    statuses.find(&container.name).is_some_and(|status| !matches!(status.state, ContainerState::Waiting { .. }))
 }
 
 fn exit_code(status: &ContainerStatus) -> Option<i32> {

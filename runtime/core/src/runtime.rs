@@ -28,6 +28,8 @@ pub struct Sandbox {
     pub attempt: u32,
     /// Has an address.
     pub has_ip: bool,
+    /// Uses the node's network: must be what `hostNetwork` of the pod says.
+    pub host_network: bool,
 }
 
 /// One instance of a container.

@@ -2,6 +2,7 @@
 
 use alloc::borrow::Cow;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 use crate::api_status;
@@ -20,7 +21,7 @@ use crate::time::Instant;
 /// * `lastTransitionTime` moves only when a condition's status changes (COND-02).
 pub fn merge(old: &PodStatus, mut new: PodStatus, could_have_running_containers: bool, now: Instant) -> PodStatus {
     let ends = !old.phase.is_terminal() && new.phase.is_terminal();
-    let mut published = alloc::vec::Vec::with_capacity(old.conditions.len().max(new.conditions.len()) + 1);
+    let mut published = Vec::with_capacity(old.conditions.len().max(new.conditions.len()) + 1);
     published.extend(old.conditions.iter().filter(|c| !reasons::is_owned_by_node(&c.kind)).cloned());
     for condition in core::mem::take(&mut new.conditions) {
         let due = reasons::is_owned_by_node(&condition.kind)
@@ -49,11 +50,9 @@ pub fn terminate(meta: &PodMeta, spec: &PodSpec, status: &mut PodStatus) {
     if has_been_initialized(spec, status) {
         status.container_statuses.iter_mut().for_each(fill_in_end);
     }
-    let reached = status
-        .init_container_statuses
-        .iter()
-        .rposition(|s| !is_waiting(s) || s.last_state.is_some())
-        .map_or(0, |last| last + 1);
+    let last_reached = status.init_container_statuses.iter().rposition(has_left_waiting);
+    // The first one had its turn in any case.
+    let reached = last_reached.map_or(1, |last| last + 1);
     status.init_container_statuses.iter_mut().take(reached).for_each(fill_in_end);
 
     if !meta.is_static && !status.phase.is_terminal() {
@@ -102,7 +101,7 @@ impl fmt::Display for IllegalTransition {
 
 impl core::error::Error for IllegalTransition {}
 
-fn replace_or_append(conditions: &mut alloc::vec::Vec<Condition>, condition: Condition) {
+fn replace_or_append(conditions: &mut Vec<Condition>, condition: Condition) {
     match conditions.iter_mut().find(|c| c.kind == condition.kind) {
         Some(present) => *present = condition,
         None => conditions.push(condition),
@@ -142,23 +141,21 @@ fn set_transition_times(old: &[Condition], new: &mut [Condition], now: Instant) 
 
 /// Has any app container ever been started, or could it have been?
 fn has_been_initialized(spec: &PodSpec, status: &PodStatus) -> bool {
-    let Some(last_init) = status.init_container_statuses.last().filter(|_| !spec.init_containers.is_empty()) else {
-        return spec.init_containers.is_empty() || any_ever_left_waiting(&status.container_statuses);
-    };
-    any_ever_left_waiting(&status.container_statuses) || {
-        let container = spec.init_containers.iter().find(|c| c.name == last_init.name);
-        match container {
-            Some(sidecar) if sidecar.is_sidecar() => {
-                matches!(last_init.state, ContainerState::Running { .. }) && last_init.started
-            }
-            Some(_) => end(last_init).into_iter().chain(&last_init.last_state).any(|end| end.exit_code == 0),
-            None => false,
+    if spec.init_containers.is_empty() || status.container_statuses.iter().any(has_left_waiting) {
+        return true;
+    }
+    let Some(last) = status.init_container_statuses.last() else { return false };
+    match spec.init_containers.iter().find(|c| c.name == last.name) {
+        Some(container) if container.is_sidecar() => {
+            matches!(last.state, ContainerState::Running { .. }) && last.started
         }
+        Some(_) => end(last).into_iter().chain(&last.last_state).any(|end| end.exit_code == 0),
+        None => false,
     }
 }
 
-fn any_ever_left_waiting(statuses: &[ContainerStatus]) -> bool {
-    statuses.iter().any(|s| !is_waiting(s) || s.last_state.is_some())
+fn has_left_waiting(status: &ContainerStatus) -> bool {
+    !matches!(status.state, ContainerState::Waiting { .. }) || status.last_state.is_some()
 }
 
 fn fill_in_end(status: &mut ContainerStatus) {
@@ -174,10 +171,6 @@ fn is_final(spec: &PodSpec, specs: &[ContainerSpec], status: &ContainerStatus, e
     }
     let container = specs.iter().find(|c| c.name == status.name);
     container.is_none_or(|c| !restart::should_restart_after_exit(c, spec.restart_policy, end.exit_code))
-}
-
-fn is_waiting(status: &ContainerStatus) -> bool {
-    matches!(status.state, ContainerState::Waiting { .. })
 }
 
 fn end(status: &ContainerStatus) -> Option<&Terminated> {

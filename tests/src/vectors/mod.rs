@@ -3,10 +3,15 @@
 //! A family is a file of cases, one JSON object `{"id", "in", "out"}` a line. To answer one more family: write a file with an
 //! `answer` function next to this one, add it to [`FAMILIES`], and pack the cases with `vectors --dir DIR --pack FAMILY`.
 
+mod api_status;
 mod cases;
+mod conditions;
 mod exclusions;
+mod objects;
+mod phase;
 mod quantity;
 mod report;
+mod status_manager;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -20,7 +25,13 @@ pub use report::{Difference, Report};
 pub type Answer = fn(&Value) -> Value;
 
 /// Every family that is answered, by the name of its file.
-pub const FAMILIES: &[(&str, Answer)] = &[("quantity", quantity::answer)];
+pub const FAMILIES: &[(&str, Answer)] = &[
+    ("api_status", api_status::answer),
+    ("conditions", conditions::answer),
+    ("phase", phase::answer),
+    ("quantity", quantity::answer),
+    ("status_manager", status_manager::answer),
+];
 
 /// What upstream computes but nobody asks for: removed from both sides of a case before they are compared.
 const DONT_CARE: &[(&str, fn(&Value, &mut Value))] = &[];
