@@ -211,7 +211,7 @@ impl Generator<'_> {
         let newest = instances.next();
         let mut status = match (newest, old) {
             (Some(instance), _) => from_instance(spec, instance, old),
-            (None, Some(old)) => self.from_memory(spec, old),
+            (None, Some(old)) => self.remembered(spec, old),
             (None, None) => self.to_be_started(spec),
         };
         if let Some(previous) = instances.next() {
@@ -222,7 +222,7 @@ impl Generator<'_> {
     }
 
     /// Nothing is left of the container but what the status said of it.
-    fn from_memory(&self, spec: &ContainerSpec, old: &ContainerStatus) -> ContainerStatus {
+    fn remembered(&self, spec: &ContainerSpec, old: &ContainerStatus) -> ContainerStatus {
         let waiting = ContainerStatus {
             restart_count: old.restart_count,
             last_state: old.last_state.clone(),
