@@ -1,70 +1,18 @@
 //! Kubernetes objects of the cases, cut down to what matters, to and from the core's types.
 
 use husk_core::runtime::{Instance, InstanceState};
-use husk_core::spec::{
-    ContainerSpec, ExitCodeOperator, Handler, PodSpec, Probe, RestartAction, RestartPolicy, RestartRule,
-};
+use husk_core::spec::PodSpec;
 use husk_core::status::{Condition, ConditionStatus, ContainerState, ContainerStatus, Phase, PodStatus, Terminated};
+use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
+/// A spec as the product reads it.
+///
+/// # Panics
+/// If it is no pod spec at all; that counts as a failed case.
 pub(super) fn pod_spec(spec: &Value) -> PodSpec {
-    PodSpec {
-        restart_policy: restart_policy(&spec["restartPolicy"]).unwrap_or_default(),
-        init_containers: list(&spec["initContainers"], container),
-        containers: list(&spec["containers"], container),
-        ephemeral_containers: list(&spec["ephemeralContainers"], container),
-        readiness_gates: list(&spec["readinessGates"], |gate| text(&gate["conditionType"])),
-        host_network: flag(&spec["hostNetwork"]),
-        ..PodSpec::default()
-    }
-}
-
-fn container(container: &Value) -> ContainerSpec {
-    let probe = |name: &str| container.get(name).map(probe);
-    ContainerSpec {
-        name: text(&container["name"]),
-        restart_policy: restart_policy(&container["restartPolicy"]),
-        restart_policy_rules: list(&container["restartPolicyRules"], restart_rule),
-        liveness_probe: probe("livenessProbe"),
-        readiness_probe: probe("readinessProbe"),
-        startup_probe: probe("startupProbe"),
-        ..ContainerSpec::default()
-    }
-}
-
-fn restart_policy(policy: &Value) -> Option<RestartPolicy> {
-    match policy.as_str()? {
-        "OnFailure" => Some(RestartPolicy::OnFailure),
-        "Never" => Some(RestartPolicy::Never),
-        _ => Some(RestartPolicy::Always),
-    }
-}
-
-fn restart_rule(rule: &Value) -> RestartRule {
-    RestartRule {
-        action: match rule["action"].as_str() {
-            Some("RestartAllContainers") => RestartAction::RestartAllContainers,
-            _ => RestartAction::Restart,
-        },
-        operator: match rule["exitCodes"]["operator"].as_str() {
-            Some("NotIn") => ExitCodeOperator::NotIn,
-            _ => ExitCodeOperator::In,
-        },
-        values: list(&rule["exitCodes"]["values"], code),
-    }
-}
-
-fn probe(probe: &Value) -> Probe {
-    let seconds = |name: &str, default| probe[name].as_u64().map_or(default, |n| n as u32);
-    Probe {
-        handler: Handler::Exec,
-        initial_delay_seconds: seconds("initialDelaySeconds", 0),
-        period_seconds: seconds("periodSeconds", 10),
-        timeout_seconds: seconds("timeoutSeconds", 1),
-        success_threshold: seconds("successThreshold", 1),
-        failure_threshold: seconds("failureThreshold", 3),
-        termination_grace_period_seconds: probe["terminationGracePeriodSeconds"].as_i64(),
-    }
+    let spec = serde_json::from_value(spec.clone()).expect("a pod spec");
+    husk_api::core_spec(&Pod { spec: Some(spec), ..Pod::default() })
 }
 
 /// An instance as the runtime reports it.

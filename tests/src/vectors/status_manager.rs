@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 use super::objects;
 
 pub(super) fn answer(input: &Value) -> Value {
-    let spec = objects::pod_spec(&input["spec"]);
+    let status = |name: &str| objects::pod_status(&input[name]);
+    let Some(spec) = input.get("spec").map(objects::pod_spec) else {
+        let could_have_running = objects::flag(&input["couldHaveRunningContainers"]);
+        let merged = merge(&status("oldStatus"), status("newStatus"), could_have_running, Instant::ZERO);
+        return objects::status_json(&merged);
+    };
     if input.get("status").is_some() {
-        let mut status = objects::pod_status(&input["status"]);
+        let mut status = status("status");
         terminate(&PodMeta::default(), &spec, &mut status);
         return objects::status_json(&status);
     }
-    let [old, new] = ["oldStatus", "newStatus"].map(|name| objects::pod_status(&input[name]));
-    if input.get("spec").is_some() {
-        return match check_transition(&spec, &old, &new) {
-            Ok(()) => json!({}),
-            Err(illegal) => json!({"error": illegal.to_string()}),
-        };
+    match check_transition(&spec, &status("oldStatus"), &status("newStatus")) {
+        Ok(()) => json!({}),
+        Err(illegal) => json!({"error": illegal.to_string()}),
     }
-    let could_have_running = objects::flag(&input["couldHaveRunningContainers"]);
-    objects::status_json(&merge(&old, new, could_have_running, Instant::ZERO))
 }
