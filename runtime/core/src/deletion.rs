@@ -55,10 +55,12 @@ pub fn decide(target: &Target, requested: Option<i64>, now: Instant) -> Verdict 
     }
     match requested.map(grace_or_one) {
         Some(grace_seconds) if grace_seconds < under_way.grace_seconds => {
-            // Counted from the first request, but what is over already is over now.
-            let spared = seconds(under_way.grace_seconds - grace_seconds);
-            let timestamp = now + under_way.timestamp.saturating_since(now + spared);
-            Verdict::Shorten(Deletion { grace_seconds, timestamp })
+            // Counted from the first request.
+            let began = under_way.timestamp.since_epoch().saturating_sub(seconds(under_way.grace_seconds));
+            let timestamp = Instant::ZERO + began + seconds(grace_seconds);
+            // What is over already is over now, and only a second is left to whoever counts from now.
+            let grace_seconds = if timestamp < now { grace_seconds.min(1) } else { grace_seconds };
+            Verdict::Shorten(Deletion { grace_seconds, timestamp: timestamp.max(now) })
         }
         _ => Verdict::Pending,
     }

@@ -47,19 +47,19 @@ pub struct PodGrace {
 
 /// The grace of a pod that terminates, given what is in force and who asks for less. It only ever shrinks.
 pub fn pod_grace(current: Option<i64>, deletion: Option<i64>, requested: Option<i64>, spec: Option<i64>) -> PodGrace {
-    // Zero means "none yet" here, for what is asked for too: upstream can't tell the two apart.
+    // Zero means "none in force", here as in upstream's own record.
     let in_force = current.unwrap_or(0);
-    let mut seconds = in_force;
+    let (mut seconds, mut asked_for) = (in_force, in_force != 0);
     for asked in [deletion, requested].into_iter().flatten() {
         if seconds == 0 || asked < seconds {
-            seconds = asked;
+            (seconds, asked_for) = (asked, true);
         }
     }
-    if seconds == 0 {
+    if !asked_for {
         seconds = spec.unwrap_or(0);
     }
-    seconds = seconds.max(MINIMUM_POD_GRACE_SECONDS);
-    PodGrace { seconds, shortened: in_force != 0 && seconds != in_force }
+    let seconds = seconds.max(MINIMUM_POD_GRACE_SECONDS);
+    PodGrace { seconds, shortened: in_force != 0 && in_force != seconds }
 }
 
 #[cfg(test)]

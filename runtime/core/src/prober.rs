@@ -39,6 +39,8 @@ pub struct InstanceView<'a> {
     pub started: bool,
     /// It was running before this node agent was: what its probes said then still holds.
     pub adopted: bool,
+    /// It is a sidecar's.
+    pub sidecar: bool,
 }
 
 /// State of the instance, as far as a probe cares.
@@ -189,7 +191,8 @@ impl Prober {
         Finished::Done { changed }
     }
 
-    /// Another instance begins with the initial result, unless it was there before the agent was (NODE-03).
+    /// Another instance begins with the initial result, unless it was there before the agent was (NODE-03). Of a sidecar that
+    /// had started then, it is known that it did: the init containers behind it need not wait for another probe.
     fn take_up(&mut self, instance: &InstanceView<'_>) -> bool {
         if self.id == instance.id {
             return false;
@@ -198,7 +201,12 @@ impl Prober {
         self.on_hold = false;
         self.tries = 0;
         self.published = None;
-        !instance.adopted && self.publish(self.initial())
+        let known_to_have_started = instance.sidecar && instance.started && self.kind == ProbeKind::Startup;
+        match (instance.adopted, known_to_have_started) {
+            (false, _) => self.publish(self.initial()),
+            (true, true) => self.publish(Verdict::Success),
+            (true, false) => false,
+        }
     }
 
     fn judge(
@@ -251,7 +259,7 @@ mod tests {
         View {
             phase: Phase::Running,
             deleting: false,
-            instance: Some(InstanceView { id, state, started, adopted: false }),
+            instance: Some(InstanceView { id, state, started, adopted: false, sidecar: false }),
         }
     }
 

@@ -4,14 +4,22 @@
 //! `answer` function next to this one, add it to [`FAMILIES`], and pack the cases with `vectors --dir DIR --pack FAMILY`.
 
 mod api_status;
+mod backoff;
 mod cases;
 mod conditions;
+mod deletion;
+mod eviction_rank;
 mod exclusions;
+mod expansion;
+mod grace;
 mod objects;
 mod phase;
+mod prober;
+mod qos;
 mod quantity;
 mod report;
 mod status_manager;
+mod termination_order;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -24,17 +32,29 @@ pub use report::{Difference, Report};
 /// Answers a case's `in`; what it gives is compared with the case's `out`.
 pub type Answer = fn(&Value) -> Value;
 
+/// Removes from an answer what does not count, given the case's `in`.
+type Ignore = fn(&Value, &mut Value);
+
 /// Every family that is answered, by the name of its file.
 pub const FAMILIES: &[(&str, Answer)] = &[
     ("api_status", api_status::answer),
+    ("backoff", backoff::answer),
     ("conditions", conditions::answer),
+    ("deletion", deletion::answer),
+    ("effective_grace", grace::effective_grace),
+    ("eviction_rank", eviction_rank::answer),
+    ("expansion", expansion::answer),
+    ("kill_grace", grace::kill_grace),
     ("phase", phase::answer),
+    ("prober", prober::answer),
+    ("qos", qos::answer),
     ("quantity", quantity::answer),
     ("status_manager", status_manager::answer),
+    ("termination_order", termination_order::answer),
 ];
 
 /// What upstream computes but nobody asks for: removed from both sides of a case before they are compared.
-const DONT_CARE: &[(&str, fn(&Value, &mut Value))] = &[];
+const DONT_CARE: &[(&str, Ignore)] = &[];
 
 /// Puts all cases of a family to the function that answers it.
 ///

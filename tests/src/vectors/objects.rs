@@ -1,18 +1,28 @@
 //! Kubernetes objects of the cases, cut down to what matters, to and from the core's types.
 
+use std::time::Duration;
+
+use husk_core::quantity::Quantity;
 use husk_core::runtime::{Instance, InstanceState};
-use husk_core::spec::PodSpec;
+use husk_core::spec::{ContainerSpec, PodSpec, Probe};
 use husk_core::status::{Condition, ConditionStatus, ContainerState, ContainerStatus, Phase, PodStatus, Terminated};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1 as k8s;
 use serde_json::{Value, json};
 
-/// A spec as the product reads it.
-///
-/// # Panics
-/// If it is no pod spec at all; that counts as a failed case.
+/// A pod spec, by way of the objects that Husk reads; the default one if it isn't there.
 pub(super) fn pod_spec(spec: &Value) -> PodSpec {
-    let spec = serde_json::from_value(spec.clone()).expect("a pod spec");
-    husk_api::core_spec(&Pod { spec: Some(spec), ..Pod::default() })
+    let spec: Option<k8s::PodSpec> = serde_json::from_value(spec.clone()).expect("the case has a pod spec");
+    husk_api::core_spec(&k8s::Pod { spec, ..k8s::Pod::default() })
+}
+
+/// A container, by the same way.
+pub(super) fn container(container: Value) -> ContainerSpec {
+    pod_spec(&json!({"containers": [container]})).containers.remove(0)
+}
+
+/// A probe, by the same way.
+pub(super) fn probe(probe: &Value) -> Probe {
+    container(json!({"livenessProbe": probe})).liveness_probe.expect("it was just given")
 }
 
 /// An instance as the runtime reports it.
@@ -161,4 +171,13 @@ pub(super) fn flag(value: &Value) -> bool {
 
 fn code(value: &Value) -> i32 {
     value.as_i64().unwrap_or_default() as i32
+}
+
+/// A quantity; zero if it isn't there.
+pub(super) fn quantity(value: &Value) -> Quantity {
+    value.as_str().map(|text| Quantity::parse(text).expect("the case has a quantity")).unwrap_or_default()
+}
+
+pub(super) fn seconds(value: &Value) -> Duration {
+    Duration::from_secs(value.as_u64().unwrap_or_default())
 }
