@@ -1,5 +1,6 @@
 //! Events for people (NODE-02).
 
+use alloc::collections::VecDeque;
 use alloc::string::String;
 
 use crate::io::PodUid;
@@ -34,4 +35,52 @@ pub enum EventKind {
     Normal,
     /// Something to look at.
     Warning,
+}
+
+impl EventKind {
+    /// As written in the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
+        }
+    }
+}
+
+/// How many series a pod remembers; the one that was seen the longest ago is forgotten first.
+const SERIES: usize = 64;
+
+/// Counts equal events of one pod into series.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recorder {
+    /// The one seen last is last.
+    series: VecDeque<Event>,
+}
+
+impl Recorder {
+    /// The event to show: a new one, or an old one with its count risen.
+    pub(crate) fn record(
+        &mut self,
+        pod: &PodUid,
+        now: Instant,
+        field_path: String,
+        kind: EventKind,
+        reason: Word,
+        message: String,
+    ) -> Event {
+        let same = |event: &Event| {
+            event.reason == reason && event.kind == kind && event.field_path == field_path && event.message == message
+        };
+        let event = match self.series.iter().position(same).and_then(|at| self.series.remove(at)) {
+            Some(event) => Event { count: event.count.saturating_add(1), last_seen: now, ..event },
+            None => {
+                Event { pod: pod.clone(), field_path, kind, reason, message, count: 1, first_seen: now, last_seen: now }
+            }
+        };
+        if self.series.len() == SERIES {
+            self.series.pop_front();
+        }
+        self.series.push_back(event.clone());
+        event
+    }
 }

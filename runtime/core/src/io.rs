@@ -3,6 +3,7 @@
 //! Every order about an instance carries the attempt number of that instance and the answering fact repeats it. A fact with
 //! another attempt number than the current one is stale and changes nothing.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -46,7 +47,7 @@ pub enum Input {
         /// Who.
         meta: PodMeta,
         /// What.
-        spec: PodSpec,
+        spec: Box<PodSpec>,
     },
     /// Somebody asked for the pod's end (TERM-01, TERM-05).
     DeleteRequested {
@@ -156,6 +157,27 @@ pub enum Input {
     },
 }
 
+impl Input {
+    /// The pod it is about, by uid.
+    pub fn pod(&self) -> PodUid {
+        match self {
+            Self::Applied { meta, .. } => PodUid::from(meta.uid.as_str()),
+            Self::DeleteRequested { pod, .. }
+            | Self::SandboxReady { pod, .. }
+            | Self::SandboxFailed { pod, .. }
+            | Self::ConditionSet { pod, .. }
+            | Self::TornDown { pod, .. } => pod.clone(),
+            Self::ImageReady { instance, .. }
+            | Self::ImageFailed { instance, .. }
+            | Self::Started { instance, .. }
+            | Self::StartFailed { instance, .. }
+            | Self::Exited { instance, .. }
+            | Self::ProbeResult { instance, .. }
+            | Self::HookDone { instance, .. } => instance.pod.clone(),
+        }
+    }
+}
+
 /// How an instance ended (STATE-07).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Outcome {
@@ -165,6 +187,38 @@ pub enum Outcome {
     Trap(Trap),
     /// By a signal that it had no handler for, or by KILL; the number of the signal.
     Signal(i32),
+}
+
+impl Outcome {
+    /// Exit code, as a shell would see it.
+    pub const fn exit_code(self) -> i32 {
+        match self {
+            Self::Code(code) => code,
+            Self::Trap(Trap::Unreachable) => 134,
+            Self::Trap(Trap::Arithmetic) => 136,
+            Self::Trap(Trap::Fault) => 139,
+            Self::Trap(Trap::OutOfMemory) => 137,
+            Self::Trap(Trap::OutOfFuel) => 152,
+            Self::Signal(signal) => 128 + signal,
+        }
+    }
+
+    /// `reason` of the terminated state (STATE-03).
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Trap(Trap::OutOfMemory) => "OOMKilled",
+            Self::Code(0) => "Completed",
+            _ => "Error",
+        }
+    }
+
+    /// The signal that ended it, 0 if none did.
+    pub const fn signal(self) -> i32 {
+        match self {
+            Self::Signal(signal) => signal,
+            _ => 0,
+        }
+    }
 }
 
 /// Why a guest trapped.

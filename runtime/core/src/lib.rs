@@ -14,6 +14,7 @@
 
 extern crate alloc;
 
+pub mod actions;
 pub mod api_status;
 pub mod backoff;
 pub mod conditions;
@@ -23,7 +24,9 @@ pub mod eviction;
 pub mod expansion;
 pub mod grace;
 pub mod io;
+pub mod node;
 pub mod phase;
+mod pod;
 pub mod prober;
 pub mod qos;
 pub mod quantity;
@@ -39,4 +42,5 @@ pub mod termination_order;
 pub mod time;
 
 pub use io::{Action, Input};
+pub use node::{Node, NodeConfig};
 pub use time::Instant;

@@ -3,6 +3,7 @@
 //! A family is a file of cases, one JSON object `{"id", "in", "out"}` a line. To answer one more family: write a file with an
 //! `answer` function next to this one, add it to [`FAMILIES`], and pack the cases with `vectors --dir DIR --pack FAMILY`.
 
+mod actions;
 mod api_status;
 mod backoff;
 mod cases;
@@ -49,12 +50,15 @@ pub const FAMILIES: &[(&str, Answer)] = &[
     ("prober", prober::answer),
     ("qos", qos::answer),
     ("quantity", quantity::answer),
+    ("resize_actions", actions::answer_resize),
+    ("restart_actions", actions::answer),
+    ("restart_all_trigger", actions::answer_trigger),
     ("status_manager", status_manager::answer),
     ("termination_order", termination_order::answer),
 ];
 
 /// What upstream computes but nobody asks for: removed from both sides of a case before they are compared.
-const DONT_CARE: &[(&str, Ignore)] = &[];
+const DONT_CARE: &[(&str, Ignore)] = &[("restart_actions", actions::ignore)];
 
 /// Puts all cases of a family to the function that answers it.
 ///

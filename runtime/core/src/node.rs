@@ -1,0 +1,201 @@
+//! The node: pods by uid, and who has to be looked at when.
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::backoff::BackoffConfig;
+use crate::deletion::Deletion;
+use crate::io::{Action, Input, PodUid};
+use crate::pod::{Out, Pod};
+use crate::spec::{PodMeta, PodSpec, ProbeKind};
+use crate::status::PodStatus;
+use crate::time::Instant;
+
+/// What holds for every pod of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeConfig {
+    /// Name of the node, for events.
+    pub node_name: String,
+    /// Delays of the crash-loop back-off (RESTART-02, RESTART-05).
+    pub crash_loop: BackoffConfig,
+    /// Delays of the image pull back-off.
+    pub image_pull: BackoffConfig,
+}
+
+impl Default for NodeConfig {
+    /// Upstream's defaults: 10 s to 300 s, for restarts and for images.
+    fn default() -> Self {
+        Self {
+            node_name: String::from("husk"),
+            crash_loop: BackoffConfig::standard(None),
+            image_pull: BackoffConfig::standard(None),
+        }
+    }
+}
+
+/// The lifecycle engine of one node.
+///
+/// Four kinds of method: facts come in by [`handle`](Self::handle), time passes by [`advance`](Self::advance), orders go out
+/// by [`poll_action`](Self::poll_action), and the rest only looks. After every `handle` or `advance` poll until there is no
+/// action left, then wait for a fact or for [`next_wake`](Self::next_wake), whichever is first. Time that is handed in must
+/// not run backwards; if it does, it is taken to stand still.
+#[derive(Debug, Default)]
+pub struct Node {
+    config: NodeConfig,
+    now: Instant,
+    pods: BTreeMap<PodUid, Pod>,
+    /// Pods of one namespace and name, oldest first: only the first may run, the others wait for its end.
+    names: BTreeMap<(String, String), Vec<PodUid>>,
+    /// Who has to be looked at when: a pod that has no timer is not here and costs nothing.
+    wakes: BTreeSet<(Instant, PodUid)>,
+    actions: VecDeque<Action>,
+}
+
+impl Node {
+    /// A node without pods.
+    pub fn new(config: NodeConfig) -> Self {
+        Self { config, ..Self::default() }
+    }
+
+    /// Takes a fact. Facts about unknown pods or about instances that are not current change nothing.
+    pub fn handle(&mut self, now: Instant, input: Input) {
+        let now = self.clock(now);
+        let uid = match input {
+            Input::Applied { meta, spec } => self.apply(now, meta, *spec),
+            other => {
+                let uid = other.pod();
+                let Some(pod) = self.pods.get_mut(&uid) else { return };
+                pod.observe(other, &mut Out { now, config: &self.config, actions: &mut self.actions });
+                uid
+            }
+        };
+        self.settle(now, &uid);
+    }
+
+    /// Lets time pass: does what was due until now.
+    pub fn advance(&mut self, now: Instant) {
+        let now = self.clock(now);
+        while let Some((due, _)) = self.wakes.first()
+            && *due <= now
+        {
+            let Some((_, uid)) = self.wakes.pop_first() else { break };
+            if let Some(pod) = self.pods.get_mut(&uid) {
+                pod.wake = None;
+            }
+            self.settle(now, &uid);
+        }
+    }
+
+    /// The next order, oldest first.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// When [`advance`](Self::advance) has work to do, if nothing happens before. None: never.
+    pub fn next_wake(&self) -> Option<Instant> {
+        self.wakes.first().map(|(due, _)| *due)
+    }
+
+    /// Status of a pod that exists or is ending.
+    pub fn status(&self, pod: &PodUid) -> Option<&PodStatus> {
+        self.visible(pod).map(|pod| &pod.status)
+    }
+
+    /// Spec of a pod.
+    pub fn spec(&self, pod: &PodUid) -> Option<&PodSpec> {
+        self.visible(pod).map(|pod| &pod.spec)
+    }
+
+    /// Who a pod is.
+    pub fn meta(&self, pod: &PodUid) -> Option<&PodMeta> {
+        self.visible(pod).map(|pod| &pod.meta)
+    }
+
+    /// `deletionTimestamp` and `deletionGracePeriodSeconds`, if the pod is being deleted (TERM-01).
+    pub fn deletion(&self, pod: &PodUid) -> Option<Deletion> {
+        self.visible(pod).and_then(|pod| pod.deletion)
+    }
+
+    /// All pods that exist, by uid.
+    pub fn pods(&self) -> impl Iterator<Item = &PodUid> {
+        self.pods.iter().filter(|(_, pod)| !pod.gone).map(|(uid, _)| uid)
+    }
+
+    /// Last published verdict of a probe of the current instance; none if there is no probe or it published nothing.
+    pub fn probe_verdict(&self, pod: &PodUid, container: &str, kind: ProbeKind) -> Option<bool> {
+        self.visible(pod)?.probe_verdict(container, kind)
+    }
+
+    /// When a container that waits (for its back-off, for another try) is tried again.
+    pub fn retry_at(&self, pod: &PodUid, container: &str) -> Option<Instant> {
+        self.visible(pod)?.retry_at(container)
+    }
+
+    fn visible(&self, pod: &PodUid) -> Option<&Pod> {
+        self.pods.get(pod).filter(|pod| !pod.gone)
+    }
+
+    fn clock(&mut self, now: Instant) -> Instant {
+        self.now = self.now.max(now);
+        self.now
+    }
+
+    fn apply(&mut self, now: Instant, meta: PodMeta, spec: PodSpec) -> PodUid {
+        let uid = PodUid::from(meta.uid.as_str());
+        let out = &mut Out { now, config: &self.config, actions: &mut self.actions };
+        if let Some(pod) = self.pods.get_mut(&uid) {
+            pod.update(meta, spec, out);
+            return uid;
+        }
+        let namesakes = self.names.entry((meta.namespace.clone(), meta.name.clone())).or_default();
+        let blocked = !namesakes.is_empty();
+        namesakes.push(uid.clone());
+        let pod = Pod::new(uid.clone(), meta, spec, blocked, out);
+        self.pods.insert(uid.clone(), pod);
+        uid
+    }
+
+    /// Brings a pod up to date and its timer with it.
+    fn settle(&mut self, now: Instant, uid: &PodUid) {
+        let Some(pod) = self.pods.get_mut(uid) else { return };
+        let before = pod.wake;
+        pod.sync(&mut Out { now, config: &self.config, actions: &mut self.actions });
+        let after = pod.next_wake(now);
+        if pod.is_finished() {
+            let key = (pod.meta.namespace.clone(), pod.meta.name.clone());
+            if let Some(due) = before {
+                self.wakes.remove(&(due, uid.clone()));
+            }
+            self.pods.remove(uid);
+            self.release_name(now, &key, uid);
+            return;
+        }
+        pod.wake = after;
+        if before != after {
+            if let Some(due) = before {
+                self.wakes.remove(&(due, uid.clone()));
+            }
+            if let Some(due) = after {
+                self.wakes.insert((due, uid.clone()));
+            }
+        }
+    }
+
+    /// A pod with the same name as one that ended may begin now.
+    fn release_name(&mut self, now: Instant, key: &(String, String), ended: &PodUid) {
+        let Some(namesakes) = self.names.get_mut(key) else { return };
+        namesakes.retain(|uid| uid != ended);
+        match namesakes.first().cloned() {
+            None => {
+                self.names.remove(key);
+            }
+            Some(next) => {
+                if let Some(pod) = self.pods.get_mut(&next) {
+                    pod.blocked = false;
+                }
+                self.settle(now, &next);
+            }
+        }
+    }
+}

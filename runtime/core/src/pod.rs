@@ -1,0 +1,202 @@
+//! One pod: what is known of it and what it waits for.
+//!
+//! Facts change the state ([`Pod::observe`]); [`Pod::sync`] then decides anew, from the whole state, what has to be done.
+
+mod ending;
+mod observe;
+mod probing;
+mod report;
+mod slot;
+mod starting;
+mod stopping;
+mod sync;
+
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use ending::Ending;
+use slot::{Slot, SlotState};
+
+use crate::deletion::Deletion;
+use crate::event::{EventKind, Recorder};
+use crate::io::{Action, InstanceRef, PodUid};
+use crate::node::NodeConfig;
+use crate::runtime::{RuntimeStatus, Verdict};
+use crate::spec::{ContainerKind, ContainerSpec, PodMeta, PodSpec, ProbeKind};
+use crate::status::{PodStatus, Word};
+use crate::time::Instant;
+
+/// What a pod may use while it looks at itself: the time, the node's settings and a place for orders.
+pub(crate) struct Out<'a> {
+    pub(crate) now: Instant,
+    pub(crate) config: &'a NodeConfig,
+    pub(crate) actions: &'a mut VecDeque<Action>,
+}
+
+impl Out<'_> {
+    fn order(&mut self, action: Action) {
+        self.actions.push_back(action);
+    }
+}
+
+/// A pod.
+#[derive(Debug)]
+pub(crate) struct Pod {
+    pub(crate) uid: PodUid,
+    pub(crate) meta: PodMeta,
+    pub(crate) spec: PodSpec,
+    pub(crate) status: PodStatus,
+    pub(crate) deletion: Option<Deletion>,
+    /// The object has disappeared (forced deletion); what is left of it is being cleaned up.
+    pub(crate) gone: bool,
+    /// Another pod of this name has to end first.
+    pub(crate) blocked: bool,
+    /// The timer of this pod, as the node has it in its index.
+    pub(crate) wake: Option<Instant>,
+    slots: Vec<Slot>,
+    runtime: RuntimeStatus,
+    sandbox: SandboxState,
+    ending: Option<Ending>,
+    /// RestartAllContainers is under way (RESTART-09).
+    restart_all: bool,
+    recorder: Recorder,
+}
+
+/// The pod's address, volumes and devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SandboxState {
+    /// Not made yet; not before the given instant, if it failed before.
+    None { retry_at: Option<Instant> },
+    /// Ordered.
+    SettingUp { attempt: u32 },
+    /// There.
+    Ready { attempt: u32 },
+    /// Being removed.
+    TearingDown { attempt: u32 },
+    /// Removed for good.
+    TornDown,
+}
+
+impl Pod {
+    pub(crate) fn new(uid: PodUid, meta: PodMeta, spec: PodSpec, blocked: bool, out: &mut Out<'_>) -> Self {
+        let mut pod = Self {
+            uid,
+            meta,
+            spec,
+            status: PodStatus { start_time: Some(out.now), ..PodStatus::default() },
+            deletion: None,
+            gone: false,
+            blocked,
+            wake: None,
+            slots: Vec::new(),
+            runtime: RuntimeStatus::default(),
+            sandbox: SandboxState::None { retry_at: None },
+            ending: None,
+            restart_all: false,
+            recorder: Recorder::default(),
+        };
+        pod.add_slots();
+        let message = alloc::format!(
+            "Successfully assigned {}/{} to {}",
+            pod.meta.namespace,
+            pod.meta.name,
+            out.config.node_name
+        );
+        pod.event(out, None, EventKind::Normal, "Scheduled", message);
+        pod
+    }
+
+    /// The spec changed: definitions that differ make their instances out of date (POD-08).
+    pub(crate) fn update(&mut self, meta: PodMeta, spec: PodSpec, _out: &mut Out<'_>) {
+        self.meta = meta;
+        self.spec = spec;
+        self.add_slots();
+        for index in 0..self.slots.len() {
+            let hash = self.container(index).hash;
+            let slot = &mut self.slots[index];
+            let changed = slot.started_hash.is_some_and(|started| started != hash);
+            if changed && !slot.is_live() {
+                slot.forget_failures();
+            }
+            let name = slot.name.clone();
+            if let Some(newest) = self.runtime.instances.iter_mut().find(|i| *i.name == *name) {
+                newest.changed = changed;
+            }
+        }
+    }
+
+    /// Nothing is left to be done, the object is gone.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.gone && self.sandbox == SandboxState::TornDown
+    }
+
+    pub(crate) fn probe_verdict(&self, container: &str, kind: ProbeKind) -> Option<bool> {
+        let verdicts = self.runtime.newest(container)?.verdicts;
+        let verdict = match kind {
+            ProbeKind::Liveness => verdicts.liveness,
+            ProbeKind::Readiness => verdicts.readiness,
+            ProbeKind::Startup => verdicts.startup,
+        };
+        match verdict? {
+            Verdict::Success => Some(true),
+            Verdict::Failure => Some(false),
+            Verdict::Unknown => None,
+        }
+    }
+
+    pub(crate) fn retry_at(&self, container: &str) -> Option<Instant> {
+        let slot = self.slots.iter().find(|slot| *slot.name == *container)?;
+        slot.hold.as_ref()?.retry_at
+    }
+
+    /// Every container of the spec has a slot; the lists only ever grow (ephemeral containers).
+    fn add_slots(&mut self) {
+        let known = self.slots.len();
+        let new: Vec<_> = self.spec.all_containers().skip(known).map(|(kind, c)| (kind, c.name.clone())).collect();
+        for (kind, name) in new {
+            let index = self.slots.iter().filter(|slot| slot.kind == kind).count();
+            self.slots.push(Slot::new(kind, index, &name));
+        }
+    }
+
+    fn container(&self, slot: usize) -> &ContainerSpec {
+        let Slot { kind, index, .. } = self.slots[slot];
+        match kind {
+            ContainerKind::Init => &self.spec.init_containers[index],
+            ContainerKind::App => &self.spec.containers[index],
+            ContainerKind::Ephemeral => &self.spec.ephemeral_containers[index],
+        }
+    }
+
+    fn slot_of(&self, kind: ContainerKind, index: usize) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.kind == kind && slot.index == index)
+    }
+
+    fn slot_named(&self, name: &str) -> Option<usize> {
+        self.slots.iter().position(|slot| *slot.name == *name)
+    }
+
+    fn instance_ref(&self, slot: usize, attempt: u32) -> InstanceRef {
+        InstanceRef { pod: self.uid.clone(), container: self.slots[slot].name.clone(), attempt }
+    }
+
+    /// No container runs or may be about to.
+    fn all_down(&self) -> bool {
+        self.slots.iter().all(|slot| matches!(slot.state, SlotState::Idle))
+    }
+
+    /// Records an event about a container or, without a slot, about the pod.
+    fn event(
+        &mut self,
+        out: &mut Out<'_>,
+        slot: Option<usize>,
+        kind: EventKind,
+        reason: &'static str,
+        message: impl Into<String>,
+    ) {
+        let field_path = slot.map(|slot| self.slots[slot].field_path()).unwrap_or_default();
+        let event = self.recorder.record(&self.uid, out.now, field_path, kind, Word::Borrowed(reason), message.into());
+        out.order(Action::Record { event });
+    }
+}

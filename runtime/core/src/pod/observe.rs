@@ -1,0 +1,267 @@
+//! What facts change. Nothing is decided here; [`Pod::sync`] does that afterwards.
+
+use alloc::format;
+use alloc::string::String;
+
+use super::slot::{HookRun, Live, SlotState};
+use super::{Out, Pod, SandboxState};
+use crate::event::EventKind;
+use crate::io::{Action, Hook, Input, InstanceRef, Outcome, Trap};
+use crate::runtime::{Instance, InstanceState, Sandbox, StopReason};
+use crate::spec::Handler;
+use crate::status::{Condition, Word};
+use crate::time::Duration;
+
+/// Time between two tries to make a sandbox.
+const SANDBOX_RETRY: Duration = Duration::from_secs(10);
+
+/// Instances that are remembered per container: the current one and the one before (STATE-04).
+const REMEMBERED: usize = 2;
+
+/// Conditions that clients can't set (COND-05).
+const BUILT_IN: [&str; 10] = [
+    "PodScheduled",
+    "PodReadyToStartContainers",
+    "Initialized",
+    "ContainersReady",
+    "Ready",
+    "DisruptionTarget",
+    "PodResizePending",
+    "PodResizeInProgress",
+    "AllContainersRestarting",
+    "PodRestartInPlace",
+];
+
+impl Pod {
+    /// Takes a fact about this pod. Stale ones change nothing.
+    pub(crate) fn observe(&mut self, input: Input, out: &mut Out<'_>) {
+        match input {
+            // Handled by the node, which knows which pods there are.
+            Input::Applied { .. } => {}
+            Input::DeleteRequested { grace_seconds, .. } => self.delete(grace_seconds, out),
+            Input::SandboxReady { attempt, ips, .. } => self.sandbox_ready(attempt, ips),
+            Input::SandboxFailed { attempt, reason, message, .. } => self.sandbox_failed(attempt, reason, message, out),
+            Input::ImageReady { instance, image_id, already_present } => {
+                self.image_ready(&instance, image_id, already_present, out);
+            }
+            Input::ImageFailed { instance, reason, message } => self.image_failed(&instance, reason, message, out),
+            Input::Started { instance, id } => self.started(&instance, id, out),
+            Input::StartFailed { instance, reason, message } => self.start_failed(&instance, reason, message, out),
+            Input::Exited { instance, outcome, message } => self.exited(&instance, outcome, message, out),
+            Input::ProbeResult { instance, kind, run, result, message } => {
+                self.probed(&instance, kind, run, result, message, out);
+            }
+            Input::HookDone { instance, hook, result } => self.hook_done(&instance, hook, result, out),
+            Input::ConditionSet { condition, .. } => self.condition_set(condition, out),
+            Input::TornDown { attempt, .. } => {
+                if self.sandbox == (SandboxState::TearingDown { attempt }) {
+                    self.sandbox = SandboxState::TornDown;
+                }
+            }
+        }
+    }
+
+    fn sandbox_ready(&mut self, attempt: u32, ips: alloc::vec::Vec<String>) {
+        if self.sandbox != (SandboxState::SettingUp { attempt }) {
+            return;
+        }
+        self.sandbox = SandboxState::Ready { attempt };
+        self.runtime.sandboxes = alloc::vec![Sandbox {
+            ready: true,
+            attempt,
+            has_ip: !ips.is_empty(),
+            host_network: self.spec.host_network,
+        }];
+        self.runtime.ips = ips;
+    }
+
+    fn sandbox_failed(&mut self, attempt: u32, reason: Word, message: String, out: &mut Out<'_>) {
+        if self.sandbox != (SandboxState::SettingUp { attempt }) {
+            return;
+        }
+        self.sandbox = SandboxState::None { retry_at: Some(out.now + SANDBOX_RETRY) };
+        let event = self.recorder.record(&self.uid, out.now, String::new(), EventKind::Warning, reason, message);
+        out.order(Action::Record { event });
+    }
+
+    fn started(&mut self, at: &InstanceRef, id: String, out: &mut Out<'_>) {
+        let Some(index) = self.slot_named(&at.container) else { return };
+        let SlotState::Starting { attempt, image_id, unwanted } = &mut self.slots[index].state else { return };
+        if *attempt != at.attempt {
+            return;
+        }
+        let (image_id, unwanted) = (core::mem::take(image_id), *unwanted);
+        let (post_start, hash) = {
+            let container = self.container(index);
+            (container.post_start, container.hash)
+        };
+        self.event(out, Some(index), EventKind::Normal, "Created", format!("Created container: {}", at.container));
+        self.event(out, Some(index), EventKind::Normal, "Started", format!("Started container {}", at.container));
+        let post_start = match post_start {
+            None => HookRun::Over,
+            Some(Handler::Sleep(seconds)) => {
+                HookRun::Sleeping { until: out.now + Duration::from_secs(u64::from(seconds)) }
+            }
+            Some(_) => {
+                out.order(Action::RunHook { instance: at.clone(), hook: Hook::PostStart });
+                HookRun::Running
+            }
+        };
+        let slot = &mut self.slots[index];
+        let restart_count = slot.restarts;
+        slot.restarts = slot.restarts.saturating_add(1);
+        slot.hold = None;
+        slot.started_hash = Some(hash);
+        slot.state = SlotState::Live(Live { attempt: at.attempt, post_start, stop: None });
+        // Running only once postStart is over (HOOK-01).
+        let state = if post_start == HookRun::Over { InstanceState::Running } else { InstanceState::Created };
+        self.remember(Instance {
+            name: String::from(&*at.container),
+            id,
+            state,
+            restart_count,
+            created_at: Some(out.now),
+            started_at: Some(out.now),
+            image_id,
+            ..Instance::default()
+        });
+        if state == InstanceState::Running {
+            self.arm_probes(index, out);
+        }
+        if let Some(reason) = unwanted {
+            self.kill_now(index, reason, out);
+        }
+    }
+
+    fn remember(&mut self, instance: Instance) {
+        let instances = &mut self.runtime.instances;
+        instances.insert(0, instance);
+        let mut seen = 0;
+        let name = instances[0].name.clone();
+        instances.retain(|i| {
+            seen += usize::from(i.name == name);
+            i.name != name || seen <= REMEMBERED
+        });
+    }
+
+    fn start_failed(&mut self, at: &InstanceRef, reason: Word, message: String, out: &mut Out<'_>) {
+        let Some(index) = self.slot_named(&at.container) else { return };
+        let SlotState::Starting { attempt, image_id, unwanted } = &mut self.slots[index].state else { return };
+        if *attempt != at.attempt {
+            return;
+        }
+        let (image_id, unwanted) = (core::mem::take(image_id), unwanted.is_some());
+        self.slots[index].state = SlotState::Idle;
+        if unwanted {
+            return;
+        }
+        let event_message = format!("Error: {message}");
+        self.event(out, Some(index), EventKind::Warning, "Failed", event_message);
+        if reason == "RunContainerError" {
+            // It was made and its start failed: that is an end, too (STATE-03).
+            let slot = &mut self.slots[index];
+            let restart_count = slot.restarts;
+            slot.restarts = slot.restarts.saturating_add(1);
+            slot.last_exit = Some(out.now);
+            self.remember(Instance {
+                name: String::from(&*at.container),
+                id: format!("{}-{}-{}", self.uid, at.container, at.attempt),
+                state: InstanceState::Exited,
+                restart_count,
+                created_at: Some(out.now),
+                finished_at: Some(out.now),
+                exit_code: 128,
+                reason: Word::Borrowed("StartError"),
+                message: message.clone(),
+                image_id,
+                ..Instance::default()
+            });
+        }
+        self.hold_back(index, reason, message, out);
+    }
+
+    fn exited(&mut self, at: &InstanceRef, outcome: Outcome, message: String, out: &mut Out<'_>) {
+        let Some(index) = self.slot_named(&at.container) else { return };
+        if matches!(&self.slots[index].state, SlotState::Starting { attempt, .. } if *attempt == at.attempt) {
+            // Its start is answered by its end.
+            let id = format!("{}-{}-{}", self.uid, at.container, at.attempt);
+            self.started(at, id, out);
+        }
+        let slot = &mut self.slots[index];
+        let Some(live) = slot.current(at.attempt) else { return };
+        let stopped_for = live.stop.as_ref().map(|stop| stop.reason);
+        let post_start = live.post_start;
+        let pre_stop = live.stop.as_ref().map_or(HookRun::Over, |stop| stop.pre_stop);
+        slot.state = SlotState::Idle;
+        slot.hold = None;
+        // Everybody was ended by a restart in place; only who asked for it has to wait (RESTART-09).
+        slot.last_exit = (stopped_for != Some(StopReason::RestartAllContainers)).then_some(out.now);
+        for (hook, run) in [(Hook::PostStart, post_start), (Hook::PreStop, pre_stop)] {
+            if run == HookRun::Running {
+                out.order(Action::CancelHook { instance: at.clone(), hook });
+            }
+        }
+        if let Some(newest) = self.runtime.instances.iter_mut().find(|i| *i.name == *at.container) {
+            newest.state = InstanceState::Exited;
+            newest.finished_at = Some(out.now);
+            newest.exit_code = outcome.exit_code();
+            newest.signal = outcome.signal();
+            newest.reason = Word::Borrowed(outcome.reason());
+            newest.message = message;
+            newest.stopped_for = stopped_for;
+        }
+        if outcome == Outcome::Trap(Trap::OutOfMemory) {
+            let message = format!("Container {} crossed its memory limit and was ended", at.container);
+            self.event(out, Some(index), EventKind::Warning, "OOMKilling", message);
+        }
+        self.disarm_probes(index, out);
+    }
+
+    fn hook_done(&mut self, at: &InstanceRef, hook: Hook, result: Result<(), String>, out: &mut Out<'_>) {
+        let Some(index) = self.slot_named(&at.container) else { return };
+        let Some(live) = self.slots[index].current(at.attempt) else { return };
+        match hook {
+            Hook::PostStart if live.post_start == HookRun::Running => {
+                live.post_start = HookRun::Over;
+                match result {
+                    Ok(()) => self.post_start_over(index, out),
+                    Err(error) => {
+                        self.event(out, Some(index), EventKind::Warning, "FailedPostStartHook", error);
+                        self.stop_failed_hook(index, out);
+                    }
+                }
+            }
+            Hook::PreStop => {
+                let Some(stop) = live.stop.as_mut().filter(|stop| stop.pre_stop == HookRun::Running) else { return };
+                stop.pre_stop = HookRun::Over;
+                if let Err(error) = result {
+                    self.event(out, Some(index), EventKind::Warning, "FailedPreStopHook", error);
+                }
+            }
+            Hook::PostStart => {}
+        }
+    }
+
+    /// The container is Running from now on, and its probes may begin (HOOK-01).
+    pub(super) fn post_start_over(&mut self, index: usize, out: &mut Out<'_>) {
+        let name = self.slots[index].name.clone();
+        if let Some(newest) = self.runtime.instances.iter_mut().find(|i| *i.name == *name) {
+            newest.state = InstanceState::Running;
+        }
+        self.arm_probes(index, out);
+    }
+
+    fn condition_set(&mut self, condition: Condition, out: &Out<'_>) {
+        if BUILT_IN.contains(&&*condition.kind) {
+            return;
+        }
+        let conditions = &mut self.status.conditions;
+        match conditions.iter_mut().find(|known| known.kind == condition.kind) {
+            Some(known) => {
+                let since = known.last_transition_time.filter(|_| known.status == condition.status);
+                *known = Condition { last_transition_time: since.or(Some(out.now)), ..condition };
+            }
+            None => conditions.push(Condition { last_transition_time: Some(out.now), ..condition }),
+        }
+    }
+}

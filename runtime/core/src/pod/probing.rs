@@ -1,0 +1,185 @@
+//! When a container's probes run, and what their answers change (PROBE-03 to PROBE-07, PROBE-15).
+
+use alloc::format;
+use alloc::string::String;
+
+use super::{Out, Pod};
+use crate::event::EventKind;
+use crate::io::{Action, InstanceRef, ProbeOutcome};
+use crate::prober::{Finished, InstanceState as Seen, InstanceView, Next, Prober, View};
+use crate::restart;
+use crate::runtime::{Instance, InstanceState, Verdict, Verdicts};
+use crate::spec::{ContainerSpec, ProbeKind};
+use crate::time::{Duration, Instant};
+
+/// One probe of a container and when it is due.
+#[derive(Debug)]
+pub(super) struct ProbeTask {
+    prober: Prober,
+    /// When to look at it again; none: not before something changes.
+    due: Option<Instant>,
+    /// The probe that was ordered last and isn't answered.
+    asked: Option<u32>,
+    /// When it was first ordered: the period counts from there.
+    tick: Instant,
+    next_run: u32,
+}
+
+impl Pod {
+    /// The container runs: its probes begin (at once, where they have no initial delay).
+    pub(super) fn arm_probes(&mut self, index: usize, out: &Out<'_>) {
+        let container = self.container(index);
+        let kinds = ProbeKind::ALL.map(|kind| container.probe(kind).is_some().then_some(kind));
+        let probes = &mut self.slots[index].probes;
+        for kind in kinds.into_iter().flatten() {
+            if probes.iter().all(|task| task.prober.kind() != kind) {
+                let prober = Prober::new(kind);
+                probes.push(ProbeTask { prober, due: None, asked: None, tick: out.now, next_run: 0 });
+            }
+        }
+        for task in probes {
+            (task.due, task.asked) = (Some(out.now), None);
+        }
+    }
+
+    /// The container ended: what its probes are still to say is stale, and what they published is taken back.
+    pub(super) fn disarm_probes(&mut self, index: usize, out: &Out<'_>) {
+        for task in &mut self.slots[index].probes {
+            (task.due, task.asked) = (Some(out.now), None);
+        }
+    }
+
+    /// Looks at every probe that is due.
+    pub(super) fn drive_probes(&mut self, out: &mut Out<'_>) {
+        for index in 0..self.slots.len() {
+            for task in 0..self.slots[index].probes.len() {
+                if self.slots[index].probes[task].due.is_some_and(|due| due <= out.now) {
+                    self.drive_probe(index, task, out);
+                }
+            }
+        }
+    }
+
+    fn drive_probe(&mut self, index: usize, task: usize, out: &mut Out<'_>) {
+        let kind = self.slots[index].probes[task].prober.kind();
+        let name = self.slots[index].name.clone();
+        let Some(probe) = self.container(index).probe(kind).cloned() else {
+            self.slots[index].probes[task].due = None;
+            return;
+        };
+        let policy = self.spec.restart_policy;
+        let newest = self.runtime.newest(&name);
+        let view = View {
+            phase: self.status.phase,
+            deleting: self.ending.is_some(),
+            instance: newest.map(|instance| InstanceView {
+                id: &instance.id,
+                state: match instance.state {
+                    InstanceState::Running => Seen::Running { since: instance.started_at.unwrap_or(out.now) },
+                    InstanceState::Exited => Seen::Ended {
+                        will_restart: self.ending.is_none()
+                            && restart::should_restart_exited(self.container(index), policy, instance),
+                    },
+                    InstanceState::Created | InstanceState::Unknown => Seen::Waiting,
+                },
+                started: has_started(self.container(index), instance),
+                adopted: false,
+            }),
+        };
+        // Too early for its initial delay: that is the one case in which time alone makes it due.
+        let delay = Duration::from_secs(u64::from(probe.initial_delay_seconds));
+        let later = newest
+            .filter(|instance| instance.state == InstanceState::Running)
+            .and_then(|instance| instance.started_at)
+            .map(|since| since + delay)
+            .filter(|at| *at > out.now);
+        let task = &mut self.slots[index].probes[task];
+        let begun = task.prober.begin(&view, &probe, out.now);
+        task.due = if begun.next == Next::Wait && !task.prober.is_on_hold() { later } else { None };
+        let order = (begun.next == Next::Probe).then(|| {
+            let run = task.next_run;
+            task.next_run = task.next_run.wrapping_add(1);
+            (task.asked, task.tick) = (Some(run), out.now);
+            run
+        });
+        let published = task.prober.published();
+        self.publish(index, kind, published);
+        if let (Some(run), Some(live)) = (order, self.slots[index].live()) {
+            let instance = self.instance_ref(index, live.attempt);
+            let timeout = Duration::from_secs(u64::from(probe.timeout_seconds));
+            out.order(Action::RunProbe { instance, kind, run, timeout });
+        }
+    }
+
+    /// A probe answered.
+    pub(super) fn probed(
+        &mut self,
+        at: &InstanceRef,
+        kind: ProbeKind,
+        run: u32,
+        outcome: ProbeOutcome,
+        message: String,
+        out: &mut Out<'_>,
+    ) {
+        let Some(index) = self.slot_named(&at.container) else { return };
+        if self.slots[index].current(at.attempt).is_none() {
+            return;
+        }
+        let Some(probe) = self.container(index).probe(kind).cloned() else { return };
+        let tasks = &mut self.slots[index].probes;
+        let Some(task) = tasks.iter_mut().find(|t| t.prober.kind() == kind && t.asked == Some(run)) else { return };
+        task.asked = None;
+        match task.prober.finish(outcome, &probe) {
+            Finished::Retry => task.due = Some(out.now),
+            Finished::Done { .. } => {
+                let period = Duration::from_secs(u64::from(probe.period_seconds.max(1)));
+                task.due = (!task.prober.is_on_hold()).then(|| (task.tick + period).max(out.now));
+            }
+        }
+        let published = task.prober.published();
+        self.publish(index, kind, published);
+        let name = kind.as_str();
+        let event = match outcome {
+            ProbeOutcome::Success => None,
+            ProbeOutcome::Warning => Some(("ProbeWarning", format!("{name} probe warning: {message}"))),
+            ProbeOutcome::Failure | ProbeOutcome::Unknown => {
+                Some(("Unhealthy", format!("{name} probe failed: {message}")))
+            }
+            ProbeOutcome::Error => Some(("Unhealthy", format!("{name} probe errored: {message}"))),
+        };
+        if let Some((reason, message)) = event {
+            self.event(out, Some(index), EventKind::Warning, reason, message);
+        }
+        if kind == ProbeKind::Startup && published == Some(Verdict::Success) {
+            // What it held back begins at once, not a period later (PROBE-03, PROBE-15).
+            for task in self.slots[index].probes.iter_mut().filter(|task| task.prober.kind() != kind) {
+                task.due = Some(out.now);
+            }
+        }
+    }
+
+    /// When a probe is due next.
+    pub(super) fn next_probe(&self) -> Option<Instant> {
+        self.slots.iter().flat_map(|slot| &slot.probes).filter_map(|task| task.due).min()
+    }
+
+    fn publish(&mut self, index: usize, kind: ProbeKind, verdict: Option<Verdict>) {
+        let name = &self.slots[index].name;
+        let Some(newest) = self.runtime.instances.iter_mut().find(|i| *i.name == **name) else { return };
+        *slot_for(&mut newest.verdicts, kind) = verdict;
+    }
+}
+
+fn slot_for(verdicts: &mut Verdicts, kind: ProbeKind) -> &mut Option<Verdict> {
+    match kind {
+        ProbeKind::Liveness => &mut verdicts.liveness,
+        ProbeKind::Readiness => &mut verdicts.readiness,
+        ProbeKind::Startup => &mut verdicts.startup,
+    }
+}
+
+/// `started`: it runs and its startup probe, if it has one, succeeded.
+fn has_started(container: &ContainerSpec, instance: &Instance) -> bool {
+    instance.state == InstanceState::Running
+        && (container.startup_probe.is_none() || instance.verdicts.startup == Some(Verdict::Success))
+}

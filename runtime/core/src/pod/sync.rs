@@ -1,0 +1,140 @@
+//! One look at a pod: decide anew from the whole state, and carry out what that says.
+
+use alloc::vec::Vec;
+
+use super::ending::Cause;
+use super::slot::{HookRun, SlotState, StopStep};
+use super::{Out, Pod, SandboxState};
+use crate::actions::{self, PodActions, PodView};
+use crate::io::Action;
+use crate::runtime::StopReason;
+use crate::spec::ContainerKind;
+use crate::time::Instant;
+
+impl Pod {
+    /// Brings everything up to date. Does nothing that isn't due, so it can be called any time.
+    pub(crate) fn sync(&mut self, out: &mut Out<'_>) {
+        self.drive_hooks(out);
+        if self.ending.is_none() && self.active_deadline().is_some_and(|at| at <= out.now) {
+            self.end(Cause::DeadlineExceeded, out);
+        }
+        if self.ending.is_none() && !self.blocked {
+            self.decide(out);
+        }
+        for index in 0..self.slots.len() {
+            self.settle_hold(index, out);
+            self.drive_stop(index, out);
+        }
+        self.drive_probes(out);
+        if self.ending.is_some() {
+            self.drive_ending(out);
+        }
+        self.report(out);
+        self.vanish_if_over(out);
+    }
+
+    /// When this pod has to be looked at, if nothing happens before.
+    pub(crate) fn next_wake(&self, _now: Instant) -> Option<Instant> {
+        let slots = self.slots.iter().filter_map(|slot| {
+            // A pod that ends starts nothing any more.
+            let held = self.ending.is_none() || slot.is_live();
+            held.then(|| slot.next_wake()).flatten()
+        });
+        let sandbox = match self.sandbox {
+            SandboxState::None { retry_at } if self.ending.is_none() => retry_at,
+            _ => None,
+        };
+        let deadline = self.active_deadline().filter(|_| self.ending.is_none());
+        slots.chain(sandbox).chain(deadline).chain(self.next_probe()).min()
+    }
+
+    fn decide(&mut self, out: &mut Out<'_>) {
+        if !self.restart_all && actions::restart_all_wanted(&self.spec, &self.runtime, &self.status) {
+            self.restart_all = true;
+        }
+        let actions = actions::compute(PodView {
+            spec: &self.spec,
+            deleting: self.deletion.is_some(),
+            restart_all: self.restart_all,
+            runtime: &self.runtime,
+            actuated: None,
+        });
+        if self.restart_all {
+            return self.reset(&actions, out);
+        }
+        if actions.create_sandbox {
+            return self.set_up(actions.attempt, out);
+        }
+        if actions.kill_pod {
+            return self.end(Cause::Finished, out);
+        }
+        self.stop_some(&actions, out);
+        self.start_some(&actions, out);
+    }
+
+    fn set_up(&mut self, attempt: u32, out: &mut Out<'_>) {
+        let SandboxState::None { retry_at } = self.sandbox else { return };
+        if retry_at.is_some_and(|at| at > out.now) {
+            return;
+        }
+        self.sandbox = SandboxState::SettingUp { attempt };
+        out.order(Action::SetUp { pod: self.uid.clone(), attempt });
+    }
+
+    fn stop_some(&mut self, actions: &PodActions, out: &mut Out<'_>) {
+        for kill in &actions.containers_to_kill {
+            let Some(index) = self.slot_of(kill.kind, kill.index) else { continue };
+            let grace = self.kill_grace(index, kill.reason);
+            if kill.reason == StopReason::Changed {
+                self.slots[index].forget_failures();
+            }
+            self.begin_stop(index, kill.reason, kill.message.clone(), grace, Vec::new(), out);
+        }
+    }
+
+    fn start_some(&mut self, actions: &PodActions, out: &mut Out<'_>) {
+        let lists = [
+            (ContainerKind::Ephemeral, &actions.ephemeral_containers_to_start),
+            (ContainerKind::Init, &actions.init_containers_to_start),
+            (ContainerKind::App, &actions.containers_to_start),
+        ];
+        for (kind, list) in lists {
+            for &place in list {
+                if let Some(index) = self.slot_of(kind, place) {
+                    self.try_start(index, out);
+                }
+            }
+        }
+    }
+
+    /// RestartAllContainers: everything is killed and removed, then the pod begins anew in its sandbox (RESTART-09).
+    fn reset(&mut self, actions: &PodActions, out: &mut Out<'_>) {
+        for index in 0..self.slots.len() {
+            if self.slots[index].kind != ContainerKind::Ephemeral {
+                self.kill_now(index, StopReason::RestartAllContainers, out);
+            }
+        }
+        let busy = |slot: &super::Slot| slot.kind != ContainerKind::Ephemeral && !matches!(slot.state, SlotState::Idle);
+        if self.slots.iter().any(busy) {
+            return;
+        }
+        for reset in &actions.containers_to_reset {
+            self.runtime.instances.retain(|instance| instance.name != reset.name);
+        }
+        self.restart_all = false;
+        self.report(out);
+        self.decide(out);
+    }
+
+    /// Hooks that the core times itself.
+    fn drive_hooks(&mut self, out: &mut Out<'_>) {
+        for index in 0..self.slots.len() {
+            let Some(live) = self.slots[index].live_mut() else { continue };
+            let stopping = live.stop.as_ref().is_some_and(|stop| stop.step == StopStep::Killed);
+            if !stopping && live.post_start.wake().is_some_and(|until| until <= out.now) {
+                live.post_start = HookRun::Over;
+                self.post_start_over(index, out);
+            }
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! A node in a scripted world, in virtual time, in the manner of quinn's `Pair`: it steps from wake-up to wake-up, so a
+//! five-minute back-off takes microseconds.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use husk_core::event::Event;
+use husk_core::io::{Action, Hook, Input, InstanceRef, Outcome, PodUid, ProbeOutcome};
+use husk_core::node::{Node, NodeConfig};
+use husk_core::spec::{ContainerSpec, Handler, PodMeta, PodSpec, Probe, ProbeKind, RestartPolicy};
+use husk_core::status::{Condition, ContainerState, ContainerStatus, Phase, PodStatus, Terminated};
+use husk_core::time::Instant;
+
+/// How long an instance runs and how it ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Life {
+    /// Ends by itself.
+    Exit(Duration, Outcome),
+    /// Runs until it is stopped.
+    Forever,
+    /// Can't be made.
+    StartFails(&'static str, &'static str),
+}
+
+/// What an instance does on its stop signal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OnSignal {
+    /// Ends after that time.
+    Ends(Duration, Outcome),
+    /// Goes on until KILL.
+    Ignores,
+}
+
+/// How a container behaves.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    /// One per instance; the last one repeats.
+    pub(crate) lives: Vec<Life>,
+    pub(crate) on_signal: OnSignal,
+    /// Result per probe kind, by time since the instance's start; success if not listed.
+    pub(crate) probes: Vec<(ProbeKind, Duration, Duration, ProbeOutcome)>,
+    /// How long each hook takes, and what it says. A hook without an entry never ends.
+    pub(crate) hooks: BTreeMap<Hook, (Duration, Result<(), String>)>,
+    /// How often the image can't be had.
+    pub(crate) image_failures: u32,
+    pub(crate) image_reason: &'static str,
+    pub(crate) start_delay: Duration,
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Self {
+            lives: vec![Life::Forever],
+            on_signal: OnSignal::Ends(Duration::ZERO, Outcome::Signal(15)),
+            probes: Vec::new(),
+            hooks: BTreeMap::new(),
+            image_failures: 0,
+            image_reason: "ErrImagePull",
+            start_delay: Duration::ZERO,
+        }
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) node: Node,
+    pub(crate) now: Instant,
+    pub(crate) uid: PodUid,
+    /// All orders so far, but events and status changes.
+    pub(crate) orders: Vec<(Instant, Action)>,
+    pub(crate) events: Vec<Event>,
+    /// Every status that was published.
+    pub(crate) statuses: Vec<(Instant, PodStatus)>,
+    pub(crate) gone: BTreeSet<PodUid>,
+    scripts: BTreeMap<String, Script>,
+    due: BTreeMap<(Instant, u64), Input>,
+    sequence: u64,
+    running: BTreeMap<InstanceRef, Instant>,
+    started: BTreeMap<String, usize>,
+    pulls: BTreeMap<String, u32>,
+}
+
+impl World {
+    /// A world with one pod, named `p` in namespace `d`, already applied.
+    pub(crate) fn with(spec: PodSpec, scripts: &[(&str, Script)]) -> Self {
+        Self::configured(NodeConfig::default(), spec, scripts)
+    }
+
+    pub(crate) fn configured(config: NodeConfig, spec: PodSpec, scripts: &[(&str, Script)]) -> Self {
+        let mut world = Self {
+            node: Node::new(config),
+            now: Instant::from_secs(1000),
+            uid: PodUid::from("u1"),
+            orders: Vec::new(),
+            events: Vec::new(),
+            statuses: Vec::new(),
+            gone: BTreeSet::new(),
+            scripts: scripts.iter().map(|(name, script)| ((*name).to_owned(), script.clone())).collect(),
+            due: BTreeMap::new(),
+            sequence: 0,
+            running: BTreeMap::new(),
+            started: BTreeMap::new(),
+            pulls: BTreeMap::new(),
+        };
+        world.input(Input::Applied { meta: meta("p", "u1"), spec: Box::new(spec) });
+        world
+    }
+
+    pub(crate) fn input(&mut self, input: Input) {
+        self.node.handle(self.now, input);
+        self.carry_out();
+    }
+
+    pub(crate) fn delete(&mut self, grace_seconds: Option<i64>) {
+        self.input(Input::DeleteRequested { pod: self.uid.clone(), grace_seconds });
+    }
+
+    pub(crate) fn script(&mut self, container: &str, script: Script) {
+        self.scripts.insert(container.to_owned(), script);
+    }
+
+    /// Runs until that many seconds after the pod was applied.
+    pub(crate) fn run_until(&mut self, seconds: f64) {
+        let end = Instant::from_secs(1000) + Duration::from_secs_f64(seconds);
+        let mut steps = 0;
+        loop {
+            let fact = self.due.first_key_value().map(|((at, _), _)| *at);
+            let wake = self.node.next_wake();
+            let Some(next) = [fact, wake].into_iter().flatten().min().filter(|at| *at <= end) else { break };
+            steps += 1;
+            assert!(steps < 1_000_000, "the world does not come to rest");
+            self.now = self.now.max(next);
+            if fact.is_some_and(|at| at <= self.now) {
+                if let Some((_, input)) = self.due.pop_first() {
+                    if let Input::Exited { instance, .. } = &input {
+                        // It has ended otherwise meanwhile.
+                        if self.running.remove(instance).is_none() {
+                            continue;
+                        }
+                    }
+                    self.node.handle(self.now, input);
+                }
+            } else {
+                self.node.advance(self.now);
+            }
+            self.carry_out();
+        }
+        self.now = self.now.max(end);
+    }
+
+    /// Runs for that many seconds.
+    pub(crate) fn run_for(&mut self, seconds: f64) {
+        let since = self.now.saturating_since(Instant::from_secs(1000));
+        self.run_until(since.as_secs_f64() + seconds);
+    }
+
+    fn answer(&mut self, after: Duration, input: Input) {
+        self.sequence += 1;
+        self.due.insert((self.now + after, self.sequence), input);
+    }
+
+    fn carry_out(&mut self) {
+        while let Some(action) = self.node.poll_action() {
+            match &action {
+                Action::Record { event } => {
+                    self.events.push(event.clone());
+                    continue;
+                }
+                Action::StatusChanged { pod } => {
+                    if *pod == self.uid
+                        && let Some(status) = self.node.status(pod)
+                    {
+                        self.statuses.push((self.now, status.clone()));
+                    }
+                    continue;
+                }
+                Action::Gone { pod } => {
+                    self.gone.insert(pod.clone());
+                }
+                other => self.obey(other.clone()),
+            }
+            self.orders.push((self.now, action));
+        }
+    }
+
+    fn obey(&mut self, action: Action) {
+        match action {
+            Action::SetUp { pod, attempt } => {
+                self.answer(Duration::ZERO, Input::SandboxReady { pod, attempt, ips: vec!["127.1.2.3".into()] });
+            }
+            Action::PullImage { instance } => {
+                let script = self.script_of(&instance);
+                let pulls = self.pulls.entry(instance.container.to_string()).or_default();
+                *pulls += 1;
+                let failed = *pulls <= script.image_failures;
+                self.answer(
+                    Duration::ZERO,
+                    if failed {
+                        Input::ImageFailed { instance, reason: script.image_reason.into(), message: "not there".into() }
+                    } else {
+                        Input::ImageReady { instance, image_id: "sha256:1".into(), already_present: true }
+                    },
+                );
+            }
+            Action::Start { instance } => self.start(instance),
+            Action::Signal { instance, .. } => {
+                if let OnSignal::Ends(after, outcome) = self.script_of(&instance).on_signal {
+                    self.answer(after, Input::Exited { instance, outcome, message: String::new() });
+                }
+            }
+            Action::Kill { instance } => {
+                self.answer(
+                    Duration::ZERO,
+                    Input::Exited { instance, outcome: Outcome::Signal(9), message: String::new() },
+                );
+            }
+            Action::RunProbe { instance, kind, run, .. } => {
+                let since = self.now.saturating_since(self.running.get(&instance).copied().unwrap_or(self.now));
+                let script = self.script_of(&instance);
+                let found = script.probes.iter().find(|(k, from, to, _)| *k == kind && *from <= since && since < *to);
+                let result = found.map_or(ProbeOutcome::Success, |(.., outcome)| *outcome);
+                let message = "as scripted".into();
+                self.answer(Duration::ZERO, Input::ProbeResult { instance, kind, run, result, message });
+            }
+            Action::RunHook { instance, hook } => {
+                if let Some((after, result)) = self.script_of(&instance).hooks.get(&hook).cloned() {
+                    self.answer(after, Input::HookDone { instance, hook, result });
+                }
+            }
+            Action::Teardown { pod, attempt } => self.answer(Duration::ZERO, Input::TornDown { pod, attempt }),
+            Action::CancelHook { .. } | Action::StatusChanged { .. } | Action::Gone { .. } | Action::Record { .. } => {}
+        }
+    }
+
+    fn start(&mut self, instance: InstanceRef) {
+        let script = self.script_of(&instance);
+        let nth = self.started.entry(instance.container.to_string()).or_default();
+        let life = script.lives.get(*nth).or(script.lives.last()).copied().unwrap_or(Life::Forever);
+        *nth += 1;
+        if let Life::StartFails(reason, message) = life {
+            let (reason, message) = (reason.into(), message.into());
+            return self.answer(script.start_delay, Input::StartFailed { instance, reason, message });
+        }
+        self.running.insert(instance.clone(), self.now + script.start_delay);
+        let id = format!("husk://{}-{}", instance.container, instance.attempt);
+        self.answer(script.start_delay, Input::Started { instance: instance.clone(), id });
+        if let Life::Exit(after, outcome) = life {
+            let message = String::new();
+            self.answer(script.start_delay + after, Input::Exited { instance, outcome, message });
+        }
+    }
+
+    fn script_of(&self, instance: &InstanceRef) -> Script {
+        self.scripts.get(&*instance.container).cloned().unwrap_or_default()
+    }
+
+    // What tests look at.
+
+    /// Status of the pod; the last one published if it is gone.
+    pub(crate) fn status(&self) -> PodStatus {
+        let current = self.node.status(&self.uid).cloned();
+        current.or_else(|| self.statuses.last().map(|(_, status)| status.clone())).expect("the pod had a status")
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.status().phase
+    }
+
+    pub(crate) fn condition(&self, kind: &str) -> Condition {
+        let status = self.status();
+        let found = status.conditions.iter().find(|c| c.kind == kind).cloned();
+        found.unwrap_or_else(|| panic!("no condition {kind} among {:?}", status.conditions))
+    }
+
+    pub(crate) fn container(&self, name: &str) -> ContainerStatus {
+        let status = self.status();
+        let all = status.init_container_statuses.iter().chain(&status.container_statuses);
+        let mut all = all.chain(&status.ephemeral_container_statuses);
+        all.find(|c| c.name == name).cloned().unwrap_or_else(|| panic!("no status of {name} in {status:?}"))
+    }
+
+    pub(crate) fn waiting(&self, name: &str) -> (String, String) {
+        match self.container(name).state {
+            ContainerState::Waiting { reason, message } => (reason.to_string(), message),
+            other => panic!("{name} is {other:?}, not waiting"),
+        }
+    }
+
+    pub(crate) fn terminated(&self, name: &str) -> Terminated {
+        match self.container(name).state {
+            ContainerState::Terminated(terminated) => terminated,
+            other => panic!("{name} is {other:?}, not terminated"),
+        }
+    }
+
+    pub(crate) fn is_running(&self, name: &str) -> bool {
+        matches!(self.container(name).state, ContainerState::Running { .. })
+    }
+
+    /// Seconds after the pod was applied.
+    pub(crate) fn seconds(at: Instant) -> f64 {
+        at.saturating_since(Instant::from_secs(1000)).as_secs_f64()
+    }
+
+    /// When a container was started, in seconds after the pod was applied.
+    pub(crate) fn starts(&self, container: &str) -> Vec<f64> {
+        self.ordered(|action| matches!(action, Action::Start { instance } if &*instance.container == container))
+    }
+
+    pub(crate) fn signals(&self, container: &str) -> Vec<f64> {
+        self.ordered(|action| matches!(action, Action::Signal { instance, .. } if &*instance.container == container))
+    }
+
+    pub(crate) fn kills(&self, container: &str) -> Vec<f64> {
+        self.ordered(|action| matches!(action, Action::Kill { instance } if &*instance.container == container))
+    }
+
+    pub(crate) fn probes(&self, container: &str, which: ProbeKind) -> Vec<f64> {
+        self.ordered(|action| {
+            matches!(action, Action::RunProbe { instance, kind, .. } if &*instance.container == container && *kind == which)
+        })
+    }
+
+    pub(crate) fn hooks(&self, container: &str, which: Hook) -> Vec<f64> {
+        self.ordered(|action| {
+            matches!(action, Action::RunHook { instance, hook } if &*instance.container == container && *hook == which)
+        })
+    }
+
+    pub(crate) fn ordered(&self, which: impl Fn(&Action) -> bool) -> Vec<f64> {
+        self.orders.iter().filter(|(_, action)| which(action)).map(|(at, _)| Self::seconds(*at)).collect()
+    }
+
+    /// Messages of the events with that reason, in order.
+    pub(crate) fn events(&self, reason: &str) -> Vec<String> {
+        self.events.iter().filter(|e| e.reason == reason).map(|e| e.message.clone()).collect()
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone.contains(&self.uid)
+    }
+}
+
+// Short hands for specs.
+
+pub(crate) fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+pub(crate) fn meta(name: &str, uid: &str) -> PodMeta {
+    PodMeta { namespace: "d".into(), name: name.into(), uid: uid.into(), generation: 1, is_static: false }
+}
+
+pub(crate) fn container(name: &str) -> ContainerSpec {
+    ContainerSpec { name: name.into(), image: "i".into(), hash: 1, ..ContainerSpec::default() }
+}
+
+pub(crate) fn sidecar(name: &str) -> ContainerSpec {
+    ContainerSpec { restart_policy: Some(RestartPolicy::Always), ..container(name) }
+}
+
+pub(crate) fn pod(policy: RestartPolicy, init: Vec<ContainerSpec>, apps: Vec<ContainerSpec>) -> PodSpec {
+    PodSpec {
+        restart_policy: policy,
+        init_containers: init,
+        containers: apps,
+        termination_grace_period_seconds: Some(30),
+        ..PodSpec::default()
+    }
+}
+
+pub(crate) fn probe(handler: Handler) -> Probe {
+    Probe {
+        handler,
+        initial_delay_seconds: 0,
+        period_seconds: 10,
+        timeout_seconds: 1,
+        success_threshold: 1,
+        failure_threshold: 3,
+        termination_grace_period_seconds: None,
+    }
+}
+
+pub(crate) fn exits(after: u64, code: i32) -> Script {
+    Script { lives: vec![Life::Exit(secs(after), Outcome::Code(code))], ..Script::default() }
+}
+
+/// One life after the other; the last repeats.
+pub(crate) fn lives(lives: &[(u64, i32)]) -> Script {
+    let lives = lives.iter().map(|(after, code)| Life::Exit(secs(*after), Outcome::Code(*code))).collect();
+    Script { lives, ..Script::default() }
+}
