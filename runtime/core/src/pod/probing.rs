@@ -9,7 +9,7 @@ use crate::io::{Action, InstanceRef, ProbeOutcome};
 use crate::prober::{Finished, InstanceState as Seen, InstanceView, Next, Prober, View};
 use crate::restart;
 use crate::runtime::{Instance, InstanceState, Verdict, Verdicts};
-use crate::spec::{ContainerSpec, ProbeKind};
+use crate::spec::{ContainerKind, ContainerSpec, ProbeKind};
 use crate::time::{Duration, Instant};
 
 /// One probe of a container and when it is due.
@@ -83,6 +83,7 @@ impl Pod {
                     InstanceState::Created | InstanceState::Unknown => Seen::Waiting,
                 },
                 started: has_started(self.container(index), instance),
+                sidecar: self.slots[index].kind == ContainerKind::Init,
                 adopted: false,
             }),
         };
