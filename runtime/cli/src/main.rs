@@ -1,2 +1,4 @@
 //! The husk binary.
+mod simulate;
+mod span;
 fn main() {}
