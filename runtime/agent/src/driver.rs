@@ -1,0 +1,407 @@
+//! The agent's task: feeds the core with what happens and carries out its orders.
+//!
+//! Whatever takes time runs in a task of its own and answers through a channel; the core itself is only ever touched from here.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time;
+
+use husk_api::{core_meta, core_spec};
+use husk_core::io::{Hook, InstanceRef, PodUid};
+use husk_core::spec::{ProbeKind, PullPolicy};
+use husk_core::{Action, Input, Instant, Node, NodeConfig};
+use husk_engine::{Container, Engine, Image, StartError};
+use tokio::sync::{Semaphore, broadcast, mpsc};
+use tokio::task::AbortHandle;
+
+use crate::addresses::Addresses;
+use crate::images::NoImage;
+use crate::instance::Running;
+use crate::local::{AgentConfig, pod_folder};
+use crate::notice::{ContainerView, Notice};
+use crate::pod::{LocalPod, Sandbox};
+use crate::volumes::Volumes;
+use crate::{hooks, probes};
+
+/// So many probes run at once; others wait their turn (PROBE-14).
+const MOST_PROBES: usize = 64;
+
+/// What the agent's owner wants.
+pub(crate) enum Command {
+    /// Take this pod.
+    Apply(Box<LocalPod>),
+    /// End that pod.
+    Delete {
+        /// Which.
+        pod: PodUid,
+        /// Seconds; the pod's own if not given.
+        grace_seconds: Option<i64>,
+    },
+}
+
+/// What a task of the driver came to.
+enum Answer {
+    /// A fact for the core.
+    Fact(Input),
+    /// An image is there; what the instance needs of it.
+    Image { instance: InstanceRef, image: Image },
+    /// The pod's sandbox was made, or not.
+    SetUp { pod: PodUid, attempt: u32, result: Result<Sandbox, (&'static str, String)> },
+    /// An instance was started, or not.
+    Started { instance: InstanceRef, result: Result<Container, StartError> },
+}
+
+/// An instance between its start and its end.
+enum Slot {
+    /// Being started; to be killed once it is.
+    Starting { kill: bool },
+    /// Running.
+    Running(Running),
+}
+
+pub(crate) struct Driver {
+    config: AgentConfig,
+    node: Node,
+    engine: Engine,
+    addresses: Arc<Addresses>,
+    began: time::Instant,
+    pods: HashMap<PodUid, LocalPod>,
+    instances: HashMap<InstanceRef, Slot>,
+    hooks: HashMap<(InstanceRef, Hook), AbortHandle>,
+    probing: Arc<Semaphore>,
+    answer: mpsc::UnboundedSender<Answer>,
+    answers: mpsc::UnboundedReceiver<Answer>,
+    notices: broadcast::Sender<Notice>,
+}
+
+impl Driver {
+    pub(crate) fn new(
+        config: AgentConfig,
+        engine: Engine,
+        addresses: Addresses,
+        notices: broadcast::Sender<Notice>,
+    ) -> Self {
+        let (answer, answers) = mpsc::unbounded_channel();
+        let mut node = NodeConfig::default();
+        if let Some(cap) = config.max_container_restart_period {
+            node.max_container_restart_period = cap;
+        }
+        Self {
+            config,
+            node: Node::new(node),
+            engine,
+            addresses: Arc::new(addresses),
+            began: time::Instant::now(),
+            pods: HashMap::new(),
+            instances: HashMap::new(),
+            hooks: HashMap::new(),
+            probing: Arc::new(Semaphore::new(MOST_PROBES)),
+            answer,
+            answers,
+            notices,
+        }
+    }
+
+    /// Runs until nobody gives commands any more.
+    pub(crate) async fn run(mut self, mut commands: mpsc::UnboundedReceiver<Command>) {
+        loop {
+            while let Some(action) = self.node.poll_action() {
+                self.carry_out(action);
+            }
+            let wake = self.node.next_wake().map(|at| self.began + at.since_epoch());
+            let sleep = async {
+                match wake {
+                    Some(at) => tokio::time::sleep_until(at.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                command = commands.recv() => match command {
+                    Some(command) => self.command(command),
+                    None => return self.abandon(),
+                },
+                Some(answer) = self.answers.recv() => self.answered(answer),
+                () = sleep => self.node.advance(self.now()),
+            }
+        }
+    }
+
+    fn now(&self) -> Instant {
+        let nanos = self.began.elapsed().as_nanos();
+        Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    fn fact(&mut self, input: Input) {
+        self.node.handle(self.now(), input);
+    }
+
+    fn command(&mut self, command: Command) {
+        match command {
+            Command::Apply(local) => {
+                let (meta, spec) = (core_meta(&local.pod), core_spec(&local.pod));
+                self.pods.insert(PodUid::from(meta.uid.as_str()), *local);
+                self.fact(Input::Applied { meta, spec });
+            }
+            Command::Delete { pod, grace_seconds } => self.fact(Input::DeleteRequested { pod, grace_seconds }),
+        }
+    }
+
+    fn answered(&mut self, answer: Answer) {
+        match answer {
+            Answer::Fact(input) => {
+                if let Input::HookDone { instance, hook, .. } = &input {
+                    self.hooks.remove(&(instance.clone(), *hook));
+                }
+                if let Input::Exited { instance, .. } = &input {
+                    self.instances.remove(instance);
+                }
+                self.fact(input);
+            }
+            Answer::Image { instance, image } => {
+                let image_id = image.id().to_owned();
+                if let Some(local) = self.pods.get_mut(&instance.pod) {
+                    local.images.insert(instance.container.to_string(), image);
+                }
+                self.fact(Input::ImageReady { instance, image_id, already_present: true });
+            }
+            Answer::SetUp { pod, attempt, result } => match result {
+                Ok(sandbox) => {
+                    let ips = vec![sandbox.address.ip().to_string()];
+                    if let Some(local) = self.pods.get_mut(&pod) {
+                        local.sandbox = Some(Arc::new(sandbox));
+                    }
+                    self.fact(Input::SandboxReady { pod, attempt, ips });
+                }
+                Err((reason, message)) => {
+                    self.fact(Input::SandboxFailed { pod, attempt, reason: reason.into(), message });
+                }
+            },
+            Answer::Started { instance, result } => self.started(instance, result),
+        }
+    }
+
+    fn started(&mut self, instance: InstanceRef, result: Result<Container, StartError>) {
+        let slot = self.instances.remove(&instance);
+        let container = match result {
+            Ok(container) => container,
+            Err(StartError { reason, message, .. }) => {
+                return self.fact(Input::StartFailed { instance, reason: reason.into(), message });
+            }
+        };
+        let running = Running::new(container);
+        if matches!(slot, Some(Slot::Starting { kill: true })) {
+            running.kill();
+        }
+        self.instances.insert(instance.clone(), Slot::Running(running.clone()));
+        let id = format!("husk://{}/{}/{}", instance.pod, instance.container, instance.attempt);
+        self.fact(Input::Started { instance: instance.clone(), id });
+        let answer = self.answer.clone();
+        tokio::spawn(async move {
+            let outcome = running.wait().await;
+            let _ = answer.send(Answer::Fact(Input::Exited { instance, outcome, message: String::new() }));
+        });
+    }
+
+    fn carry_out(&mut self, action: Action) {
+        match action {
+            Action::SetUp { pod, attempt } => self.set_up(pod, attempt),
+            Action::PullImage { instance } => self.pull(instance),
+            Action::Start { instance } => self.start(instance),
+            Action::Signal { instance, signal } => {
+                if let Some(Slot::Running(running)) = self.instances.get(&instance) {
+                    running.signal(&signal);
+                }
+            }
+            Action::Kill { instance } => match self.instances.get_mut(&instance) {
+                Some(Slot::Running(running)) => running.kill(),
+                Some(Slot::Starting { kill }) => *kill = true,
+                // It ended already, and the core was told.
+                None => {}
+            },
+            Action::RunProbe { instance, kind, run, timeout } => self.probe(instance, kind, run, timeout),
+            Action::RunHook { instance, hook } => self.run_hook(instance, hook),
+            Action::CancelHook { instance, hook } => {
+                if let Some(task) = self.hooks.remove(&(instance, hook)) {
+                    task.abort();
+                }
+            }
+            Action::Teardown { pod, attempt } => self.tear_down(pod, attempt),
+            Action::StatusChanged { pod } => self.tell_status(pod),
+            Action::Gone { pod } => {
+                self.pods.remove(&pod);
+                self.tell(Notice::Gone { at: self.now(), pod });
+            }
+            Action::Record { event } => self.tell(Notice::Event { at: self.now(), event: Arc::new(event) }),
+        }
+    }
+
+    fn set_up(&mut self, pod: PodUid, attempt: u32) {
+        let Some(local) = self.pods.get(&pod) else { return };
+        let (object, addresses) = (local.pod.clone(), self.addresses.clone());
+        let folder = pod_folder(&self.config.data_dir, &pod).join("volumes");
+        self.answer_blocking(move || {
+            let result = object.spec.as_ref().map_or(Ok(Volumes::default()), |spec| Volumes::make(spec, &folder));
+            let result = result
+                .map_err(|error| ("FailedMount", format!("{}: {}", error.field, error.message)))
+                .and_then(|volumes| match addresses.take() {
+                    Ok(address) => Ok(Sandbox { address, volumes }),
+                    Err(error) => Err(("FailedCreatePodSandBox", format!("no address for the pod: {error}"))),
+                });
+            Answer::SetUp { pod, attempt, result }
+        });
+    }
+
+    fn pull(&mut self, instance: InstanceRef) {
+        let Some(local) = self.pods.get(&instance.pod) else { return };
+        let image = local.container(&instance.container).and_then(|c| c.image.clone()).unwrap_or_default();
+        let (found, engine) = (self.config.images.find(&image, &local.base), self.engine.clone());
+        let never = self.pull_policy(&instance) == Some(PullPolicy::Never);
+        self.answer_async(async move {
+            let failed = |reason: &'static str, message: String| {
+                let instance = instance.clone();
+                Answer::Fact(Input::ImageFailed { instance, reason: reason.into(), message })
+            };
+            let path = match found {
+                Ok(path) => path,
+                Err(NoImage::InvalidName(message)) => return failed("InvalidImageName", message),
+                Err(NoImage::NotFound(message)) if never => return failed("ErrImageNeverPull", message),
+                Err(NoImage::NotFound(message)) => return failed("ErrImagePull", message),
+            };
+            let opened = match tokio::task::spawn_blocking(move || Image::open(path)).await {
+                Ok(opened) => opened,
+                Err(error) => return failed("ErrImagePull", error.to_string()),
+            };
+            match opened {
+                Ok(image) => match engine.prepare(&image).await {
+                    Ok(()) => Answer::Image { instance, image },
+                    Err(error) => failed("ErrImagePull", error.to_string()),
+                },
+                Err(error) => failed("ErrImagePull", error.to_string()),
+            }
+        });
+    }
+
+    fn pull_policy(&self, instance: &InstanceRef) -> Option<PullPolicy> {
+        let spec = self.node.spec(&instance.pod)?;
+        spec.container(&instance.container).map(|(_, container)| container.image_pull_policy)
+    }
+
+    fn start(&mut self, instance: InstanceRef) {
+        let Some(local) = self.pods.get(&instance.pod) else { return };
+        let config = match local.config(&instance, &self.config.node_name) {
+            Ok(config) => config,
+            Err(message) => {
+                let reason = "CreateContainerConfigError".into();
+                return self.fact(Input::StartFailed { instance, reason, message });
+            }
+        };
+        let log = local.logs.get(&*instance.container).cloned().unwrap_or_default();
+        let engine = self.engine.clone();
+        self.instances.insert(instance.clone(), Slot::Starting { kill: false });
+        self.answer_async(async move {
+            let result = engine.start(config, log).await;
+            Answer::Started { instance, result }
+        });
+    }
+
+    fn probe(&mut self, instance: InstanceRef, kind: ProbeKind, run: u32, timeout: time::Duration) {
+        let found = self.pods.get(&instance.pod).and_then(|local| {
+            let probe = local.probe(&instance.container, kind)?.clone();
+            let container = local.container(&instance.container)?.clone();
+            Some((probe, container, local.sandbox.as_ref()?.address.ip()))
+        });
+        let (Some((probe, container, ip)), Some(Slot::Running(running))) = (found, self.instances.get(&instance)) else {
+            // Its instance ended meanwhile: the core will hear of that and drop this answer.
+            let (result, message) = (husk_core::io::ProbeOutcome::Failure, "the container is not running".into());
+            return self.fact(Input::ProbeResult { instance, kind, run, result, message });
+        };
+        let (running, probing) = (running.clone(), self.probing.clone());
+        self.answer_async(async move {
+            let _turn = probing.acquire_owned().await;
+            let (result, message) = probes::run(&probe, &container, &running, ip, timeout).await;
+            Answer::Fact(Input::ProbeResult { instance, kind, run, result, message })
+        });
+    }
+
+    fn run_hook(&mut self, instance: InstanceRef, hook: Hook) {
+        let found = self.pods.get(&instance.pod).and_then(|local| {
+            let handler = local.hook(&instance.container, hook)?.clone();
+            let container = local.container(&instance.container)?.clone();
+            Some((handler, container, local.sandbox.as_ref()?.address.ip()))
+        });
+        let (Some((handler, container, ip)), Some(Slot::Running(running))) = (found, self.instances.get(&instance))
+        else {
+            let result = Err("the container is not running".into());
+            return self.fact(Input::HookDone { instance, hook, result });
+        };
+        let (running, key) = (running.clone(), (instance.clone(), hook));
+        let task = self.answer_async(async move {
+            let result = hooks::run(&handler, &container, &running, ip).await;
+            Answer::Fact(Input::HookDone { instance, hook, result })
+        });
+        self.hooks.insert(key, task);
+    }
+
+    fn tear_down(&mut self, pod: PodUid, attempt: u32) {
+        let sandbox = self.pods.get_mut(&pod).and_then(|local| local.sandbox.take());
+        let folder = pod_folder(&self.config.data_dir, &pod);
+        self.answer_blocking(move || {
+            remove(&folder);
+            // The address is free only now that nothing of the pod is left.
+            drop(sandbox);
+            Answer::Fact(Input::TornDown { pod, attempt })
+        });
+    }
+
+    fn tell_status(&mut self, pod: PodUid) {
+        let (Some(status), Some(spec)) = (self.node.status(&pod), self.node.spec(&pod)) else { return };
+        let views = spec.all_containers().map(|(_, container)| {
+            let kinds = ProbeKind::ALL.into_iter().filter(|kind| container.probe(*kind).is_some());
+            let verdicts = kinds.map(|kind| (kind, self.node.probe_verdict(&pod, &container.name, kind))).collect();
+            ContainerView { name: container.name.clone(), verdicts, back_off_until: None }
+        });
+        let views = views.collect();
+        self.tell(Notice::Status { at: self.now(), status: Arc::new(status.clone()), views, pod });
+    }
+
+    fn tell(&self, notice: Notice) {
+        // Nobody has to watch.
+        let _ = self.notices.send(notice);
+    }
+
+    fn answer_async(&self, work: impl Future<Output = Answer> + Send + 'static) -> AbortHandle {
+        let answer = self.answer.clone();
+        let task = tokio::spawn(async move {
+            let _ = answer.send(work.await);
+        });
+        task.abort_handle()
+    }
+
+    fn answer_blocking(&self, work: impl FnOnce() -> Answer + Send + 'static) {
+        let answer = self.answer.clone();
+        tokio::task::spawn_blocking(move || {
+            let _ = answer.send(work());
+        });
+    }
+
+    /// Nobody wants the agent any more: nothing of its pods stays behind.
+    fn abandon(self) {
+        for slot in self.instances.into_values() {
+            if let Slot::Running(running) = slot {
+                running.kill();
+            }
+        }
+        for pod in self.pods.keys() {
+            remove(&pod_folder(&self.config.data_dir, pod));
+        }
+    }
+}
+
+fn remove(folder: &PathBuf) {
+    if let Err(error) = std::fs::remove_dir_all(folder)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!(folder = %folder.display(), %error, "can't remove the pod's folder");
+    }
+}

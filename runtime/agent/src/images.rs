@@ -1,0 +1,191 @@
+//! What an `image:` means here: a file, a directory image, or a name of the alias table.
+//!
+//! Manifests written for Linux name images like `registry.k8s.io/busybox:1.27.2`. The alias table gives them a Wasm image that
+//! understands the same commands; registry, tag and digest don't matter for it.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Well-known images and the guests that stand for them. `--image NAME=PATH` adds to it.
+const ALIASES: &[(&str, &str)] = &[
+    ("alpine", "toolbox"),
+    ("busybox", "toolbox"),
+    ("httpd", "web"),
+    ("nginx", "web"),
+    ("pause", "pause"),
+];
+
+/// Environment variable that names the folder with the guests.
+const IMAGES_VARIABLE: &str = "HUSK_IMAGES";
+
+/// Finds images on the node.
+#[derive(Clone, Debug)]
+pub struct ImageTable {
+    /// What the user said, by name as written, with or without registry and tag.
+    own: BTreeMap<String, PathBuf>,
+    /// Folders with guests, the first wins.
+    folders: Vec<PathBuf>,
+}
+
+/// Why there is no image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoImage {
+    /// It can't be one.
+    InvalidName(String),
+    /// It isn't on the node.
+    NotFound(String),
+}
+
+impl fmt::Display for NoImage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidName(message) | Self::NotFound(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for NoImage {}
+
+impl ImageTable {
+    /// The table with `own` entries first, and the guests of this machine.
+    pub fn new(own: impl IntoIterator<Item = (String, PathBuf)>) -> Self {
+        Self { own: own.into_iter().collect(), folders: guest_folders() }
+    }
+
+    /// Where the image is. `base` is the folder of the manifest.
+    pub fn find(&self, image: &str, base: &Path) -> Result<PathBuf, NoImage> {
+        if image.is_empty() || image.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            return Err(NoImage::InvalidName(format!("`{image}` is not the name of an image")));
+        }
+        let name = short_name(image);
+        if let Some(path) = [image, without_tag(image), name].into_iter().find_map(|key| self.own.get(key)) {
+            return existing(path.clone(), image);
+        }
+        if is_path(image) {
+            return existing(base.join(image), image);
+        }
+        let guest = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, guest)| guest);
+        if let Some(path) = self.folders.iter().find_map(|folder| guest_in(folder, guest)) {
+            return Ok(path);
+        }
+        if base.join(image).exists() {
+            return Ok(base.join(image));
+        }
+        Err(NoImage::NotFound(self.explain(image, guest)))
+    }
+
+    /// Names that need no path: aliases, then the user's own.
+    pub fn names(&self) -> Vec<&str> {
+        ALIASES.iter().map(|(alias, _)| *alias).chain(self.own.keys().map(String::as_str)).collect()
+    }
+
+    fn explain(&self, image: &str, guest: &str) -> String {
+        let known = self.names().join(", ");
+        if ALIASES.iter().any(|(_, known)| *known == guest) {
+            return format!(
+                "`{image}` means the guest `{guest}`, which is not built: run `cargo xtask guests`, \
+                 or name the folder with the guests in {IMAGES_VARIABLE}"
+            );
+        }
+        format!(
+            "no image `{image}`: it is no file beside the manifest and no known name ({known}); \
+             give it one with --image {}=PATH",
+            short_name(image)
+        )
+    }
+}
+
+/// Does it say itself that it is a path?
+fn is_path(image: &str) -> bool {
+    let names_module = [".wasm", ".wat", ".cwasm"].iter().any(|ending| image.ends_with(ending));
+    image.starts_with(['.', '/']) || names_module
+}
+
+fn existing(path: PathBuf, image: &str) -> Result<PathBuf, NoImage> {
+    if path.exists() {
+        return Ok(path);
+    }
+    Err(NoImage::NotFound(format!("no image `{image}`: there is no {}", path.display())))
+}
+
+fn guest_in(folder: &Path, guest: &str) -> Option<PathBuf> {
+    [format!("{guest}.wasm"), guest.to_owned()].into_iter().map(|name| folder.join(name)).find(|path| path.exists())
+}
+
+/// `registry.k8s.io/library/busybox:1.28@sha256:…` → `registry.k8s.io/library/busybox`.
+fn without_tag(image: &str) -> &str {
+    let image = image.split('@').next().unwrap_or(image);
+    match image.rsplit_once(':') {
+        // A colon before a slash belongs to the registry's port.
+        Some((name, tag)) if !tag.contains('/') => name,
+        _ => image,
+    }
+}
+
+/// `registry.k8s.io/library/busybox:1.28` → `busybox`.
+fn short_name(image: &str) -> &str {
+    let name = without_tag(image);
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// Where guests are looked for: what the environment says, beside the binary, and in the build folder the binary is in.
+fn guest_folders() -> Vec<PathBuf> {
+    let said = env::var_os(IMAGES_VARIABLE).into_iter().flat_map(|paths| env::split_paths(&paths).collect::<Vec<_>>());
+    let exe = env::current_exe().ok();
+    let beside = exe.iter().filter_map(|exe| exe.parent()).flat_map(|bin| {
+        [bin.join("guests"), bin.join("../guests"), bin.join("../share/husk/guests"), bin.join("../../guests")]
+    });
+    said.chain(beside).chain([PathBuf::from("target/guests")]).filter(|folder| folder.is_dir()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(folder: &Path) -> ImageTable {
+        for guest in ["toolbox", "web"] {
+            std::fs::write(folder.join(format!("{guest}.wasm")), b"").expect("written");
+        }
+        let own = BTreeMap::from([("redis".to_owned(), folder.join("web.wasm"))]);
+        ImageTable { own, folders: vec![folder.to_owned()] }
+    }
+
+    #[test]
+    fn well_known_names_mean_guests_whatever_registry_and_tag() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let table = table(folder.path());
+        for (image, guest) in [
+            ("busybox", "toolbox"),
+            ("busybox:1.28", "toolbox"),
+            ("registry.k8s.io/busybox:1.27.2", "toolbox"),
+            ("localhost:5000/library/alpine:latest", "toolbox"),
+            ("nginx@sha256:0123", "web"),
+            ("toolbox", "toolbox"),
+            ("example.com/redis:7", "web"),
+        ] {
+            let found = table.find(image, folder.path()).expect(image);
+            assert_eq!(found, folder.path().join(format!("{guest}.wasm")), "{image}");
+        }
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_manifest() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let table = table(folder.path());
+        assert!(table.find("./web.wasm", folder.path()).is_ok());
+        assert!(table.find("web.wasm", folder.path()).is_ok());
+        assert!(matches!(table.find("./gone.wasm", folder.path()), Err(NoImage::NotFound(m)) if m.contains("gone.wasm")));
+    }
+
+    #[test]
+    fn what_is_missing_is_explained() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let table = table(folder.path());
+        let said = |image: &str| table.find(image, folder.path()).expect_err(image).to_string();
+        assert!(said("mysql:8").contains("--image mysql=PATH"));
+        assert!(said("pause:3.9").contains("cargo xtask guests"));
+        assert!(matches!(table.find("a b", folder.path()), Err(NoImage::InvalidName(_))));
+    }
+}

@@ -1,0 +1,133 @@
+//! The agent's front: takes pods and tells what becomes of them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use husk_core::Instant;
+use husk_core::io::PodUid;
+use husk_engine::{Engine, EngineConfig, EngineError, Log};
+use k8s_openapi::api::core::v1::Pod;
+use tokio::sync::{broadcast, mpsc};
+
+use crate::addresses::Addresses;
+use crate::driver::{Command, Driver};
+use crate::images::ImageTable;
+use crate::notice::Notice;
+use crate::pod::LocalPod;
+use crate::preflight::{self, Trouble};
+
+/// So many notices may wait for one who watches.
+const MOST_NOTICES: usize = 8192;
+
+/// How an agent is set up.
+#[derive(Clone, Debug)]
+pub struct AgentConfig {
+    /// Volumes of pods live here.
+    pub data_dir: PathBuf,
+    /// Compiled modules are kept here; nowhere if not given.
+    pub cache_dir: Option<PathBuf>,
+    /// What images mean.
+    pub images: ImageTable,
+    /// `spec.nodeName` of its pods.
+    pub node_name: String,
+    /// `crashLoopBackOff.maxContainerRestartPeriod`, if not the default.
+    pub max_container_restart_period: Option<Duration>,
+}
+
+/// Why an agent can't start.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The engine can't.
+    #[error("the Wasm engine can't start: {0}")]
+    Engine(#[from] EngineError),
+    /// The pods' addresses can't be managed.
+    #[error("can't give out pod addresses: {0}")]
+    Addresses(io::Error),
+    /// There is no place for volumes.
+    #[error("can't use the data folder {path}: {error}")]
+    Data {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+}
+
+/// An agent for the pods of one machine, driven by a task of its own.
+pub struct LocalNode {
+    commands: mpsc::UnboundedSender<Command>,
+    notices: broadcast::Sender<Notice>,
+    engine: Engine,
+    images: ImageTable,
+    began: SystemTime,
+}
+
+/// A pod that was applied.
+#[derive(Clone, Debug)]
+pub struct PodHandle {
+    /// `metadata.uid`.
+    pub uid: PodUid,
+    /// The log of each container.
+    pub logs: BTreeMap<String, Log>,
+}
+
+impl LocalNode {
+    /// Starts an agent on the current runtime. It ends, and its containers with it, when this is dropped.
+    pub fn start(config: AgentConfig) -> Result<Self, AgentError> {
+        let path = &config.data_dir;
+        std::fs::create_dir_all(path).map_err(|error| AgentError::Data { path: path.clone(), error })?;
+        let engine = Engine::new(EngineConfig { cache_dir: config.cache_dir.clone(), ..EngineConfig::default() })?;
+        let addresses = Addresses::of_this_user().map_err(AgentError::Addresses)?;
+        let (commands, orders) = mpsc::unbounded_channel();
+        let (notices, _) = broadcast::channel(MOST_NOTICES);
+        let images = config.images.clone();
+        let began = SystemTime::now();
+        let driver = Driver::new(config, engine.clone(), addresses, notices.clone());
+        tokio::spawn(driver.run(orders));
+        Ok(Self { commands, notices, engine, images, began })
+    }
+
+    /// Everything that is known to keep a pod from running here. `base` is the folder of its manifest.
+    pub async fn preflight(&self, pod: &Pod, base: &Path) -> Vec<Trouble> {
+        preflight::check(pod, base, &self.images, &self.engine).await
+    }
+
+    /// Takes a pod, defaulted and valid, with a uid.
+    pub fn apply(&self, pod: Pod, base: PathBuf) -> PodHandle {
+        let uid = PodUid::from(pod.metadata.uid.as_deref().unwrap_or_default());
+        let local = LocalPod::new(pod, base);
+        let handle = PodHandle { uid, logs: local.logs.clone() };
+        // The driver lives as long as this.
+        let _ = self.commands.send(Command::Apply(Box::new(local)));
+        handle
+    }
+
+    /// Asks for a pod's end; its own grace if none is given, in seconds.
+    pub fn delete(&self, pod: &PodUid, grace_seconds: Option<i64>) {
+        let _ = self.commands.send(Command::Delete { pod: pod.clone(), grace_seconds });
+    }
+
+    /// What happens from now on.
+    pub fn watch(&self) -> broadcast::Receiver<Notice> {
+        self.notices.subscribe()
+    }
+
+    /// The wall-clock time of [`Instant::ZERO`].
+    pub fn epoch(&self) -> SystemTime {
+        self.began
+    }
+
+    /// The wall-clock time of an instant.
+    pub fn wall(&self, at: Instant) -> SystemTime {
+        self.began + at.since_epoch()
+    }
+}
+
+/// Names a file of the data folder for its pod.
+pub(crate) fn pod_folder(data_dir: &Path, pod: &PodUid) -> PathBuf {
+    data_dir.join("pods").join(pod.0.as_ref())
+}
+

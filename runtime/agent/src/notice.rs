@@ -1,0 +1,50 @@
+//! What an agent tells those who watch it.
+
+use std::sync::Arc;
+
+use husk_core::Instant;
+use husk_core::event::Event;
+use husk_core::io::PodUid;
+use husk_core::spec::ProbeKind;
+use husk_core::status::PodStatus;
+
+/// Something that happened to a pod.
+#[derive(Clone, Debug)]
+pub enum Notice {
+    /// An event was recorded.
+    Event {
+        /// When.
+        at: Instant,
+        /// What.
+        event: Arc<Event>,
+    },
+    /// The status changed.
+    Status {
+        /// When.
+        at: Instant,
+        /// Which pod.
+        pod: PodUid,
+        /// Its status now.
+        status: Arc<PodStatus>,
+        /// What the status doesn't say, by container.
+        views: Arc<[ContainerView]>,
+    },
+    /// Nothing is left of the pod.
+    Gone {
+        /// When.
+        at: Instant,
+        /// Which pod.
+        pod: PodUid,
+    },
+}
+
+/// What people want to see of a container beyond its status.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContainerView {
+    /// Its name.
+    pub name: String,
+    /// Verdicts of its probes, those that are configured.
+    pub verdicts: Vec<(ProbeKind, Option<bool>)>,
+    /// When its back-off ends, if it waits for that.
+    pub back_off_until: Option<Instant>,
+}

@@ -1,0 +1,52 @@
+//! What can be known to go wrong before anything is started.
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+use husk_engine::{Engine, Image};
+use k8s_openapi::api::core::v1::Pod;
+
+use crate::images::ImageTable;
+use crate::pod::hostname;
+use crate::process::{Place, Process};
+use crate::volumes::Volumes;
+
+/// A reason why a pod can't run here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// As in `spec.containers[0].image`.
+    pub field: String,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+/// All reasons why a pod can't run here.
+pub(crate) async fn check(pod: &Pod, base: &Path, images: &ImageTable, engine: &Engine) -> Vec<Trouble> {
+    let Some(spec) = &pod.spec else { return Vec::new() };
+    let mut found: Vec<Trouble> = Volumes::check(spec)
+        .into_iter()
+        .map(|error| Trouble { field: error.field, message: error.message })
+        .collect();
+    let place = Place { ip: Ipv4Addr::LOCALHOST, node: String::new(), hostname: hostname(pod) };
+    let lists = [("initContainers", spec.init_containers.as_deref()), ("containers", Some(&spec.containers))];
+    for (list, containers) in lists {
+        for (n, container) in containers.into_iter().flatten().enumerate() {
+            let field = format!("spec.{list}[{n}]");
+            if let Err(message) = Process::of(pod, container, &place) {
+                found.push(Trouble { field: field.clone(), message });
+            }
+            let name = container.image.as_deref().unwrap_or_default();
+            if let Err(message) = check_image(name, base, images, engine).await {
+                found.push(Trouble { field: format!("{field}.image"), message });
+            }
+        }
+    }
+    found
+}
+
+async fn check_image(name: &str, base: &Path, images: &ImageTable, engine: &Engine) -> Result<(), String> {
+    let path = images.find(name, base).map_err(|error| error.to_string())?;
+    let opened = tokio::task::spawn_blocking(move || Image::open(path)).await.map_err(|error| error.to_string())?;
+    let image = opened.map_err(|error| error.to_string())?;
+    engine.prepare(&image).await.map_err(|error| error.to_string())
+}
