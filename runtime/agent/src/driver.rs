@@ -3,11 +3,12 @@
 //! Whatever takes time runs in a task of its own and answers through a channel; the core itself is only ever touched from here.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time;
 
 use husk_api::{core_meta, core_spec};
+use husk_core::backoff::BackoffConfig;
 use husk_core::io::{Hook, InstanceRef, PodUid};
 use husk_core::spec::{ProbeKind, PullPolicy};
 use husk_core::{Action, Input, Instant, Node, NodeConfig};
@@ -17,7 +18,7 @@ use tokio::task::AbortHandle;
 
 use crate::addresses::Addresses;
 use crate::images::NoImage;
-use crate::instance::Running;
+use crate::instance;
 use crate::local::{AgentConfig, pod_folder};
 use crate::notice::{ContainerView, Notice};
 use crate::pod::{LocalPod, Sandbox};
@@ -57,7 +58,7 @@ enum Slot {
     /// Being started; to be killed once it is.
     Starting { kill: bool },
     /// Running.
-    Running(Running),
+    Running(Container),
 }
 
 pub(crate) struct Driver {
@@ -83,10 +84,8 @@ impl Driver {
         notices: broadcast::Sender<Notice>,
     ) -> Self {
         let (answer, answers) = mpsc::unbounded_channel();
-        let mut node = NodeConfig::default();
-        if let Some(cap) = config.max_container_restart_period {
-            node.max_container_restart_period = cap;
-        }
+        let crash_loop = BackoffConfig::standard(config.max_container_restart_period);
+        let node = NodeConfig { node_name: config.node_name.clone(), crash_loop, ..NodeConfig::default() };
         Self {
             config,
             node: Node::new(node),
@@ -189,16 +188,15 @@ impl Driver {
                 return self.fact(Input::StartFailed { instance, reason: reason.into(), message });
             }
         };
-        let running = Running::new(container);
         if matches!(slot, Some(Slot::Starting { kill: true })) {
-            running.kill();
+            container.kill();
         }
-        self.instances.insert(instance.clone(), Slot::Running(running.clone()));
-        let id = format!("husk://{}/{}/{}", instance.pod, instance.container, instance.attempt);
+        self.instances.insert(instance.clone(), Slot::Running(container.clone()));
+        let id = container.id().to_owned();
         self.fact(Input::Started { instance: instance.clone(), id });
         let answer = self.answer.clone();
         tokio::spawn(async move {
-            let outcome = running.wait().await;
+            let outcome = container.wait().await;
             let _ = answer.send(Answer::Fact(Input::Exited { instance, outcome, message: String::new() }));
         });
     }
@@ -209,8 +207,8 @@ impl Driver {
             Action::PullImage { instance } => self.pull(instance),
             Action::Start { instance } => self.start(instance),
             Action::Signal { instance, signal } => {
-                if let Some(Slot::Running(running)) = self.instances.get(&instance) {
-                    running.signal(&signal);
+                if let Some(Slot::Running(container)) = self.instances.get(&instance) {
+                    instance::signal(container, &signal);
                 }
             }
             Action::Kill { instance } => match self.instances.get_mut(&instance) {
@@ -359,7 +357,8 @@ impl Driver {
         let views = spec.all_containers().map(|(_, container)| {
             let kinds = ProbeKind::ALL.into_iter().filter(|kind| container.probe(*kind).is_some());
             let verdicts = kinds.map(|kind| (kind, self.node.probe_verdict(&pod, &container.name, kind))).collect();
-            ContainerView { name: container.name.clone(), verdicts, back_off_until: None }
+            let name = container.name.clone();
+            ContainerView { verdicts, back_off_until: self.node.retry_at(&pod, &name), name }
         });
         let views = views.collect();
         self.tell(Notice::Status { at: self.now(), status: Arc::new(status.clone()), views, pod });
@@ -398,7 +397,7 @@ impl Driver {
     }
 }
 
-fn remove(folder: &PathBuf) {
+fn remove(folder: &Path) {
     if let Err(error) = std::fs::remove_dir_all(folder)
         && error.kind() != std::io::ErrorKind::NotFound
     {

@@ -2,9 +2,10 @@
 
 use std::net::Ipv4Addr;
 
+use husk_engine::Container as Running;
 use k8s_openapi::api::core::v1::{Container, LifecycleHandler};
 
-use crate::instance::Running;
+use crate::instance::{ExecFailure, exec};
 use crate::probes;
 
 /// Runs a hook to its end. The core times `sleep` itself.
@@ -15,11 +16,10 @@ pub(crate) async fn run(
     ip: Ipv4Addr,
 ) -> Result<(), String> {
     match (&handler.exec, &handler.http_get) {
-        (Some(exec), _) => match running.exec(exec.command.as_deref().unwrap_or_default()).await? {
-            (0, _) => Ok(()),
-            (code, output) if output.is_empty() => Err(format!("exit code {code}")),
-            (code, output) => Err(format!("exit code {code}: {output}")),
-        },
+        (Some(action), _) => {
+            let done = exec(running, action.command.as_deref().unwrap_or_default()).await;
+            done.map_err(|(ExecFailure::Failed(message) | ExecFailure::NotRun(message))| message)
+        }
         (None, Some(action)) => {
             let address = probes::address(action.host.as_deref(), &action.port, container, ip)?;
             // Whatever the status, the hook was delivered (HOOK-03).

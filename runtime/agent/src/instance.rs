@@ -1,6 +1,4 @@
-//! A container instance that runs.
-
-use std::sync::Arc;
+//! A container instance that runs, as probes and hooks use it.
 
 use husk_core::io::Outcome;
 use husk_engine::Container;
@@ -8,43 +6,38 @@ use husk_engine::Container;
 /// So much of an exec's output goes into a message.
 const MOST_OUTPUT: usize = 10 * 1024;
 
-/// A container instance that runs; clones are the same one.
-#[derive(Clone)]
-pub(crate) struct Running(Arc<Container>);
-
-impl Running {
-    pub(crate) fn new(container: Container) -> Self {
-        Self(Arc::new(container))
+/// Delivers a stop signal.
+pub(crate) fn signal(container: &Container, name: &str) {
+    if let Err(error) = container.signal(name) {
+        // Validation lets no unknown name through; should one come, the pod is to end all the same.
+        tracing::warn!(%error, "stop signal");
+        let _ = container.signal("SIGTERM");
     }
+}
 
-    /// Delivers a stop signal.
-    pub(crate) fn signal(&self, name: &str) {
-        if let Err(error) = self.0.signal(name) {
-            // Validation lets no unknown name through; if one came, TERM is what the pod's owner means.
-            tracing::warn!(%error, "stop signal");
-            let _ = self.0.signal("SIGTERM");
-        }
-    }
+/// How a command in a container ended that did not end well, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ExecFailure {
+    /// It ran and failed.
+    Failed(String),
+    /// It could not be run.
+    NotRun(String),
+}
 
-    /// Ends it now.
-    pub(crate) fn kill(&self) {
-        self.0.kill();
+/// Runs a command in the container's context. Dropping the future ends the command.
+pub(crate) async fn exec(container: &Container, command: &[String]) -> Result<(), ExecFailure> {
+    let mut exec = container.exec(command).await.map_err(|error| ExecFailure::NotRun(error.to_string()))?;
+    let done = exec.wait().await;
+    if done.outcome == Outcome::Code(0) {
+        return Ok(());
     }
-
-    /// How it ended.
-    pub(crate) async fn wait(&self) -> Outcome {
-        self.0.wait().await
-    }
-
-    /// Runs a command in the container's context: exit code and output. Dropping the future ends the command.
-    pub(crate) async fn exec(&self, command: &[String]) -> Result<(i32, String), String> {
-        let exec = self.0.exec(command).await.map_err(|error| error.to_string())?;
-        let done = exec.wait().await;
-        let mut output = done.output.trim_end().to_owned();
-        if output.len() > MOST_OUTPUT {
-            let cut = (0..=MOST_OUTPUT).rev().find(|at| output.is_char_boundary(*at)).unwrap_or(0);
-            output.truncate(cut);
-        }
-        Ok((done.exit_code, output))
-    }
+    let how = match done.outcome {
+        Outcome::Code(code) => format!("exit code {code}"),
+        Outcome::Signal(number) => format!("ended by signal {number}"),
+        Outcome::Trap(_) => done.detail.unwrap_or_else(|| "it trapped".into()),
+    };
+    let kept = &done.output[..done.output.len().min(MOST_OUTPUT)];
+    let output = String::from_utf8_lossy(kept);
+    let output = output.trim_end();
+    Err(ExecFailure::Failed(if output.is_empty() { how } else { format!("{how}: {output}") }))
 }

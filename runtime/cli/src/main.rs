@@ -1,4 +1,100 @@
-//! The husk binary.
+//! The `husk` binary: runs Kubernetes Pods of WebAssembly modules, checks their manifests, and plays their lives in virtual time.
+
+mod check;
+mod manifest;
 mod simulate;
 mod span;
-fn main() {}
+mod style;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+
+/// Exit code for input that can't be used.
+const BAD_INPUT: u8 = 2;
+
+/// Kubernetes Pods of WebAssembly modules, without a cluster
+#[derive(Parser)]
+#[command(name = "husk", version, after_help = HELP, max_term_width = 110)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const HELP: &str = "\
+A first tour:
+  husk check pod.yaml                       what is wrong with this manifest?
+  husk simulate pod.yaml                    what will the kubelet's rules make of it?
+  husk run pod.yaml                         run it, here, now";
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Say what is wrong with manifests, all of it at once
+    #[command(after_help = CHECK_HELP)]
+    Check(check::Check),
+    /// Play a pod's life in virtual time: a table, and a picture
+    #[command(after_help = SIMULATE_HELP)]
+    Simulate(simulate::Simulate),
+    /// Write completions for a shell
+    #[command(after_help = COMPLETIONS_HELP)]
+    Completions {
+        /// Your shell
+        shell: Shell,
+    },
+}
+
+const CHECK_HELP: &str = "\
+Each problem is a line `file:line: error: field: what is wrong and what to do`. Warnings name fields that Kubernetes
+has and Husk doesn't honour yet. The exit code is 2 if there are errors.
+
+Examples:
+  husk check pod.yaml
+  husk check examples/pods/*.yaml
+  kubectl get pod web -o yaml | husk check -";
+
+const SIMULATE_HELP: &str = "\
+The same engine that runs pods decides here too, only time is virtual: five minutes of back-off take no time at all. A
+scenario says what the containers do. Everything in it is optional:
+
+  until: 5m                              # the picture ends here
+  delete: [{at: 2m}]                     # kubectl delete after two minutes
+  containers:
+    app:
+      image: {takes: 3s, fails: 1}       # the first pull fails
+      runs:                              # one per attempt, the last for all that follow
+      - {for: 30s, exit: 1}
+      - {for: 1m, trap: OutOfMemory}     # or Unreachable, Arithmetic, Fault, OutOfFuel
+      - {}                               # runs until it is stopped
+      onStop: {takes: 4s}                # on TERM; {ignores: true} waits for KILL
+      probes:
+        liveness: {fails: [{from: 60s, to: 90s}]}
+        readiness: {fails: [{to: 5s, since: start}]}
+      hooks:
+        preStop: {takes: 2s}
+
+Examples:
+  husk simulate pod.yaml
+  husk simulate pod.yaml --scenario bad-day.yaml --svg bad-day.svg
+  husk simulate pod.yaml --until 1h -o json | jq '.changes[] | select(.warning)'";
+
+const COMPLETIONS_HELP: &str = "\
+Examples:
+  husk completions bash > ~/.local/share/bash-completion/completions/husk
+  husk completions zsh > ~/.zfunc/_husk
+  husk completions fish > ~/.config/fish/completions/husk.fish";
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().verb {
+        Verb::Check(check) => Ok(check.run()),
+        Verb::Simulate(simulate) => simulate.run(),
+        Verb::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "husk", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("{}: {error:#}", style::red("error"));
+        ExitCode::FAILURE
+    })
+}

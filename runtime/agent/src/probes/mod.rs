@@ -6,12 +6,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use husk_core::io::ProbeOutcome;
+use husk_engine::Container as Running;
 use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Probe, TCPSocketAction};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use tokio::net::TcpStream;
 
 use self::http::Answer;
-use crate::instance::Running;
+use crate::instance::{ExecFailure, exec};
 
 /// What a probe said, and its output.
 pub(crate) type Verdict = (ProbeOutcome, String);
@@ -39,12 +40,11 @@ pub(crate) async fn run(
 }
 
 async fn by_exec(command: &[String], running: &Running) -> Verdict {
-    match running.exec(command).await {
-        Ok((0, _)) => (ProbeOutcome::Success, String::new()),
-        Ok((code, output)) if output.is_empty() => (ProbeOutcome::Failure, format!("exit code {code}")),
-        Ok((_, output)) => (ProbeOutcome::Failure, output),
+    match exec(running, command).await {
+        Ok(()) => (ProbeOutcome::Success, String::new()),
+        Err(ExecFailure::Failed(message)) => (ProbeOutcome::Failure, message),
         // It never ran: that says nothing about the container's health.
-        Err(error) => (ProbeOutcome::Error, error),
+        Err(ExecFailure::NotRun(message)) => (ProbeOutcome::Error, message),
     }
 }
 

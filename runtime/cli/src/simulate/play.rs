@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use husk_core::backoff::BackoffConfig;
 use husk_core::io::PodUid;
 use husk_core::spec::{PodMeta, PodSpec};
 use husk_core::{Action, Input, Instant, Node, NodeConfig};
@@ -16,10 +17,8 @@ const MOST_STEPS: u32 = 5_000_000;
 
 /// Plays a pod until nothing more will happen, or until `until`.
 pub(crate) fn play(meta: PodMeta, spec: PodSpec, scenario: &Scenario, until: Duration) -> Result<Timeline> {
-    let mut config = NodeConfig::default();
-    if let Some(cap) = scenario.max_container_restart_period {
-        config.max_container_restart_period = cap.0;
-    }
+    let crash_loop = BackoffConfig::standard(scenario.max_container_restart_period.map(|cap| cap.0));
+    let config = NodeConfig { crash_loop, ..NodeConfig::default() };
     let until = Instant::ZERO + until;
     let pod = PodUid::from(meta.uid.as_str());
     let mut node = Node::new(config);

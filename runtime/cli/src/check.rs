@@ -1,0 +1,60 @@
+//! `husk check`: everything that is wrong with manifests, without running anything.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use husk_api::Problem;
+
+use crate::manifest::{self, Manifests};
+use crate::{BAD_INPUT, style};
+
+/// What `husk check` is asked.
+#[derive(Args)]
+pub(crate) struct Check {
+    /// Manifests: YAML or JSON, any number of objects each; `-` reads standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Say nothing about what is right
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+impl Check {
+    /// Prints all problems; the exit code says whether there are errors.
+    pub(crate) fn run(&self) -> ExitCode {
+        let manifests = manifest::read(&self.files);
+        report(&manifests);
+        if !manifests.errors.is_empty() {
+            let count = manifests.errors.len();
+            eprintln!("{count} {} to put right", if count == 1 { "error" } else { "errors" });
+            return ExitCode::from(BAD_INPUT);
+        }
+        if !self.quiet {
+            for found in &manifests.pods {
+                println!("{} is valid", found.name());
+            }
+        }
+        ExitCode::SUCCESS
+    }
+}
+
+/// Prints warnings and errors, each on a line that says where.
+pub(crate) fn report(manifests: &Manifests) {
+    for warning in &manifests.warnings {
+        eprintln!("{}", line(&style::yellow("warning"), warning));
+    }
+    for error in &manifests.errors {
+        eprintln!("{}", line(&style::red("error"), error));
+    }
+}
+
+/// `file:line: error: path: message`, as compilers do, so that editors can jump there.
+fn line(kind: &str, problem: &Problem) -> String {
+    let place = match problem.line {
+        Some(line) => format!("{}:{line}", problem.file),
+        None => problem.file.clone(),
+    };
+    let path = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
+    format!("{place}: {kind}: {path}{}", problem.message)
+}
