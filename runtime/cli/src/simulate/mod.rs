@@ -9,6 +9,7 @@ mod timeline;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -100,7 +101,9 @@ impl Simulate {
         if let Some(scenario) = &self.scenario {
             parts[0] = format!("{} with {}", parts[0], name(scenario));
         }
-        parts.push(format!("{} of virtual time", Span(timeline.end.since_epoch())));
+        let end = timeline.gone.unwrap_or(timeline.end).since_epoch();
+        let end = if end.as_secs() < 10 { end } else { Duration::from_secs_f64(end.as_secs_f64().round()) };
+        parts.push(format!("{} of virtual time", Span(end)));
         parts.join("  ·  ")
     }
 }

@@ -40,12 +40,12 @@ pub(crate) fn play(meta: PodMeta, spec: PodSpec, scenario: &Scenario, until: Dur
         }
         recorder.settled(now, node.status(&pod));
         if gone {
-            return Ok(recorder.finish(now));
+            return Ok(recorder.finish(with_tail(now)));
         }
         let next = match (runtime.next_due(), node.next_wake()) {
             (Some(due), Some(wake)) => due.min(wake),
             (Some(at), None) | (None, Some(at)) => at,
-            (None, None) => return Ok(recorder.finish(now)),
+            (None, None) => return Ok(recorder.finish(with_tail(now))),
         };
         if next > until {
             return Ok(recorder.finish(until));
@@ -60,4 +60,9 @@ pub(crate) fn play(meta: PodMeta, spec: PodSpec, scenario: &Scenario, until: Dur
         }
     }
     bail!("the simulation makes no progress at {now:?}: please report this with the manifest and the scenario")
+}
+
+/// A little more, so that the picture shows where it all led to.
+fn with_tail(now: Instant) -> Instant {
+    now + (now.since_epoch() / 25).max(Duration::from_millis(200))
 }

@@ -9,6 +9,9 @@ use husk_core::status::{ConditionStatus, ContainerState, ContainerStatus, Phase,
 use husk_core::{Action, Input, Instant};
 use serde::Serialize;
 
+/// Probes as they take their turns in a container's life.
+const PROBES: [ProbeKind; 3] = [ProbeKind::Startup, ProbeKind::Liveness, ProbeKind::Readiness];
+
 /// The course of one simulation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timeline {
@@ -213,7 +216,7 @@ impl Recorder {
                 ContainerKind::App => Role::App,
                 ContainerKind::Ephemeral => Role::Ephemeral,
             },
-            probe_kinds: ProbeKind::ALL.into_iter().filter(|kind| container.probe(*kind).is_some()).collect(),
+            probe_kinds: PROBES.into_iter().filter(|kind| container.probe(*kind).is_some()).collect(),
             states: Vec::new(),
             probes: Vec::new(),
             exits: Vec::new(),

@@ -56,9 +56,9 @@ fn draw_lane(canvas: &mut Canvas, axis: &Axis, timeline: &Timeline, lane: &Lane,
     let bar = top + MARKS;
     canvas.text(24.0, bar + 14.5, &shorten(&lane.name, 15), Text::class("name"));
     canvas.text(24.0, bar + 0.5, lane.role.as_str(), Text::class("tag"));
-    let mut number = 0;
     for (from, to, state) in timeline.spans(&lane.states) {
-        draw_state(canvas, axis, (from, to), state, bar, &mut number, lane.restarts > 0);
+        let instance = 1 + lane.exits.iter().filter(|exit| exit.at <= from).count();
+        draw_state(canvas, axis, (from, to), state, bar, instance);
     }
     draw_marks(canvas, axis, timeline, lane, bar);
     for (row, kind) in lane.probe_kinds.iter().enumerate() {
@@ -87,12 +87,9 @@ fn draw_state(
     (from, to): (Instant, Instant),
     state: &LaneState,
     y: f64,
-    number: &mut u32,
-    restarted: bool,
+    instance: usize,
 ) {
     let (x, width) = axis.stretch(from, to);
-    let starts = matches!(state, LaneState::Starting);
-    *number += u32::from(starts);
     let (class, on) = match state {
         LaneState::Waiting(_) => ("s-waiting", "on-soft"),
         LaneState::Pulling => ("s-pulling", "on-soft"),
@@ -113,7 +110,7 @@ fn draw_state(
         LaneState::Failed(code, reason) => format!("{reason} ({code})"),
         // A hatched bar is hard to read on: its label is in the legend.
         LaneState::BackOff(_) => return,
-        LaneState::Running | LaneState::Ready if restarted && *number > 1 => format!("{word} #{number}"),
+        LaneState::Running | LaneState::Ready if instance > 1 => format!("{word}, attempt {instance}"),
         _ => word.to_owned(),
     };
     if let Some(text) = [long.as_str(), word].into_iter().find(|text| labels::fits(text, width)) {

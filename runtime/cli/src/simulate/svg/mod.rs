@@ -78,17 +78,20 @@ fn draw_phases(canvas: &mut Canvas, axis: &Axis, timeline: &Timeline) {
 
 /// Lines down through all lanes where the pod was asked to go and where it was gone.
 fn draw_deletions(canvas: &mut Canvas, axis: &Axis, timeline: &Timeline, bottom: f64) {
+    let gone = timeline.gone.map(|gone| axis.x(gone));
     for (n, deleted) in timeline.deleted.iter().enumerate() {
         let x = axis.x(*deleted);
         canvas.line(x, HEAD - 6.0, x, bottom, "cut");
         let word = if n == 0 { "delete" } else { "delete again" };
-        let text = Text::class("cut-label").middle();
-        canvas.text(x.min(WIDTH - RIGHT - 16.0), HEAD - 10.0, word, text);
+        let text = Text::class("cut-label");
+        match gone {
+            Some(gone) if gone - x < 50.0 => canvas.text(x + 2.0, HEAD - 10.0, word, text.end()),
+            _ => canvas.text(x, HEAD - 10.0, word, text.middle()),
+        }
     }
-    if let Some(gone) = timeline.gone {
-        let x = axis.x(gone);
-        canvas.line(x, HEAD, x, bottom, "gone");
-        canvas.text(x.min(WIDTH - RIGHT - 10.0), HEAD - 10.0, "gone", Text::class("tick").middle());
+    if let Some(x) = gone {
+        canvas.line(x, HEAD - 6.0, x, bottom, "gone");
+        canvas.text(x - 2.0, HEAD - 10.0, "gone", Text::class("tick"));
     }
 }
 
