@@ -57,7 +57,8 @@ impl Addresses {
             let [_, _, third, fourth] = host.to_be_bytes();
             let net = u8::try_from(self.net).unwrap_or(u8::MAX);
             let ip = Ipv4Addr::new(127, net, third, fourth);
-            let lock = File::options().create(true).truncate(false).write(true).open(self.folder.join(ip.to_string()))?;
+            let lock =
+                File::options().create(true).truncate(false).write(true).open(self.folder.join(ip.to_string()))?;
             match lock.try_lock() {
                 Ok(()) => return Ok(Address { ip, _lock: lock }),
                 Err(TryLockError::WouldBlock) => {}

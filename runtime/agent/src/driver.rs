@@ -140,7 +140,7 @@ impl Driver {
             Command::Apply(local) => {
                 let (meta, spec) = (core_meta(&local.pod), core_spec(&local.pod));
                 self.pods.insert(PodUid::from(meta.uid.as_str()), *local);
-                self.fact(Input::Applied { meta, spec });
+                self.fact(Input::Applied { meta, spec: Box::new(spec) });
             }
             Command::Delete { pod, grace_seconds } => self.fact(Input::DeleteRequested { pod, grace_seconds }),
         }

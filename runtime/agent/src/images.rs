@@ -9,13 +9,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Well-known images and the guests that stand for them. `--image NAME=PATH` adds to it.
-const ALIASES: &[(&str, &str)] = &[
-    ("alpine", "toolbox"),
-    ("busybox", "toolbox"),
-    ("httpd", "web"),
-    ("nginx", "web"),
-    ("pause", "pause"),
-];
+const ALIASES: &[(&str, &str)] =
+    &[("alpine", "toolbox"), ("busybox", "toolbox"), ("httpd", "web"), ("nginx", "web"), ("pause", "pause")];
 
 /// Environment variable that names the folder with the guests.
 const IMAGES_VARIABLE: &str = "HUSK_IMAGES";
@@ -176,7 +171,9 @@ mod tests {
         let table = table(folder.path());
         assert!(table.find("./web.wasm", folder.path()).is_ok());
         assert!(table.find("web.wasm", folder.path()).is_ok());
-        assert!(matches!(table.find("./gone.wasm", folder.path()), Err(NoImage::NotFound(m)) if m.contains("gone.wasm")));
+        assert!(
+            matches!(table.find("./gone.wasm", folder.path()), Err(NoImage::NotFound(m)) if m.contains("gone.wasm"))
+        );
     }
 
     #[test]

@@ -101,14 +101,7 @@ impl Manifests {
             name(&mut pod);
             husk_api::default_pod(&mut pod);
             let found = Found { pod, base: base.clone(), file: file.to_owned(), document, prefix };
-            let violations = husk_api::validate_pod(&found.pod);
-            if violations.is_empty() {
-                self.pods.push(found);
-                continue;
-            }
-            for violation in violations {
-                self.errors.push(found.problem(&violation.field, violation.to_string()));
-            }
+            self.pods.push(found);
         }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn play(meta: PodMeta, spec: PodSpec, scenario: &Scenario, until: Dur
     }
 
     let mut now = Instant::ZERO;
-    node.handle(now, Input::Applied { meta, spec });
+    node.handle(now, Input::Applied { meta, spec: Box::new(spec) });
     for _ in 0..MOST_STEPS {
         let mut gone = false;
         while let Some(action) = node.poll_action() {

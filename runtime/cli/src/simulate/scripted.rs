@@ -201,7 +201,8 @@ impl<'a> Scripted<'a> {
     fn forget(&mut self, instance: &InstanceRef) {
         self.live.remove(instance);
         self.due.retain(|_, input| {
-            !starts_or_ends(input, instance) && !matches!(input, Input::ProbeResult { instance: i, .. } if i == instance)
+            !starts_or_ends(input, instance)
+                && !matches!(input, Input::ProbeResult { instance: i, .. } if i == instance)
         });
     }
 

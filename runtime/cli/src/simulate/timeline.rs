@@ -298,11 +298,7 @@ impl Recorder {
                 });
             }
         }
-        let lists = [
-            &status.init_container_statuses,
-            &status.container_statuses,
-            &status.ephemeral_container_statuses,
-        ];
+        let lists = [&status.init_container_statuses, &status.container_statuses, &status.ephemeral_container_statuses];
         for container in lists.into_iter().flatten() {
             if matches!(container.state, ContainerState::Running { .. }) {
                 self.starting.remove(&container.name);

@@ -66,8 +66,7 @@ fn draw_phases(canvas: &mut Canvas, axis: &Axis, timeline: &Timeline) {
             canvas.text(x + 8.0, HEAD + 15.0, phase.as_str(), Text::class("on-phase"));
         }
     }
-    let ready: Vec<_> =
-        timeline.conditions.iter().filter(|c| c.kind == "Ready").map(|c| (c.at, c.status)).collect();
+    let ready: Vec<_> = timeline.conditions.iter().filter(|c| c.kind == "Ready").map(|c| (c.at, c.status)).collect();
     canvas.text(LEFT - 12.0, HEAD + PHASE + 12.0, "ready", Text::class("tag").end());
     for (from, to, status) in timeline.spans(&ready) {
         let (x, width) = axis.stretch(from, to);
