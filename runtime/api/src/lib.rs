@@ -2,13 +2,15 @@
 //!
 //! * [`decode`] reads a manifest strictly, [`default_pod`] fills in what Kubernetes would.
 //! * [`pod_of`] gives the pod of an object, [`core_spec`] and [`core_meta`] the core's view of it.
-//! * [`status_object`] gives the status back as clients read it.
+//! * [`status_object`] gives the status back as clients read it, [`PodRow`] as a table shows it.
 
+mod age;
 mod amount;
 mod core_spec;
 mod decode;
 mod defaults;
 mod object;
+mod printing;
 mod problem;
 mod scalar;
 mod schema;
@@ -18,10 +20,12 @@ mod suggest;
 mod tree;
 mod yaml;
 
+pub use age::age;
 pub use core_spec::{core_meta, core_spec};
 pub use decode::{Decoded, Document, decode, pod_from_json};
 pub use defaults::{default_pod, default_template};
 pub use object::{Object, pod_of};
+pub use printing::PodRow;
 pub use problem::Problem;
 pub use status_object::{Wall, status_object};
 pub use yaml::{MAX_BYTES, MAX_DEPTH, MAX_UNFOLDED_BYTES, MAX_VALUES};

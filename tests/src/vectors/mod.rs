@@ -15,6 +15,7 @@ mod expansion;
 mod grace;
 mod objects;
 mod phase;
+mod pod_table;
 mod prober;
 mod qos;
 mod quantity;
@@ -47,6 +48,7 @@ pub const FAMILIES: &[(&str, Answer)] = &[
     ("expansion", expansion::answer),
     ("kill_grace", grace::kill_grace),
     ("phase", phase::answer),
+    ("pod_table", pod_table::answer),
     ("prober", prober::answer),
     ("qos", qos::answer),
     ("quantity", quantity::answer),

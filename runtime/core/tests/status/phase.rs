@@ -117,7 +117,8 @@ fn failed_when_all_ended_and_one_of_them_badly() {
 fn the_phases_of_the_documents_examples() {
     use Phase::{Failed, Running, Succeeded};
     // Containers that have ended, of how many, how; the phase under Always, OnFailure and Never.
-    let table: [(&[(i32, &str)], usize, [Phase; 3]); 6] = [
+    type Ends<'a> = &'a [(i32, &'static str)];
+    let table: [(Ends<'_>, usize, [Phase; 3]); 6] = [
         (&[(0, reasons::COMPLETED)], 1, [Running, Succeeded, Succeeded]),
         (&[(1, reasons::ERROR)], 1, [Running, Running, Failed]),
         (&[(1, reasons::ERROR)], 2, [Running, Running, Running]),
