@@ -1,0 +1,44 @@
+//! A small POSIX shell and the commands around it, in one module: what Linux images have `busybox` for.
+//!
+//! It goes by the name it is called with: `sleep 5` when that is the program's name, else `toolbox sleep 5`. Without a
+//! name it is a shell, as busybox' own image is.
+//!
+//! A Wasm instance has no child processes. So applets run inside the shell, pipelines run stage after stage with the
+//! data in memory, subshells are copies of the shell's state, and background jobs don't exist but for `sleep`.
+
+mod applets;
+mod cmdline;
+mod shell;
+mod stream;
+
+use std::process::ExitCode;
+
+use shell::Shell;
+
+fn main() -> ExitCode {
+    let mut args: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let called_as = args.first().map(|name| base_name(name).to_owned()).unwrap_or_default();
+    if applets::find(&called_as).is_none() && called_as != "sh" {
+        // Called by the module's name: the applet is the first argument.
+        if !args.is_empty() {
+            args.remove(0);
+        }
+        match args.first().map(String::as_str) {
+            None => args.push("sh".to_owned()),
+            Some("--list") => {
+                println!("{}", applets::names().collect::<Vec<_>>().join("\n"));
+                return ExitCode::SUCCESS;
+            }
+            Some(_) => {}
+        }
+    }
+    let mut shell = Shell::from_environment();
+    let status = shell.main(&args);
+    ExitCode::from(u8::try_from(status & 0xff).unwrap_or(255))
+}
+
+/// `/usr/bin/sleep` and `sleep.wasm` are both `sleep`.
+fn base_name(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_suffix(".wasm").unwrap_or(name)
+}
