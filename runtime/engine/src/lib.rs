@@ -1,1 +1,45 @@
-//! TBD
+//! How a container runs: one [`Engine`] per node, an [`Image`] per program, a [`Container`] per running instance.
+//!
+//! Guests are WASI components (p2) or core modules (p1). They run on the engine's own low-priority threads and give the thread
+//! back after every slice of fuel, so neither another guest nor the control plane waits for one that computes, and
+//! [`Container::kill`] ends any guest whatever it does. A container's memory is counted over all its instances; its output
+//! goes to a bounded [`Log`]; its sockets live on the pod's own loopback address ([`net`]).
+//!
+//! ```no_run
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! use husk_engine::{ContainerConfig, Engine, EngineConfig, Image, Log};
+//!
+//! let engine = Engine::new(EngineConfig::default())?;
+//! let image = Image::open("hello.wasm")?;
+//! engine.prepare(&image).await?;
+//! let log = Log::default();
+//! let container = engine.start(ContainerConfig::new(image), log.clone()).await?;
+//! println!("ended: {:?}", container.wait().await);
+//! for line in log.lines() {
+//!     println!("{}", line.text);
+//! }
+//! # Ok(()) }
+//! ```
+
+mod cache;
+mod container;
+mod engine;
+mod exec;
+mod guest;
+mod image;
+mod lifecycle;
+mod limits;
+mod log;
+pub mod net;
+mod outcome;
+mod program;
+mod signal;
+mod sockets;
+mod wasi;
+
+pub use container::{Container, ContainerConfig, Mount, StartError};
+pub use engine::{Engine, EngineConfig, EngineError};
+pub use exec::{Exec, ExecOutput};
+pub use image::{Image, ImageError};
+pub use log::{Follower, Line, Log, LogConfig, Stream};
+pub use signal::{Delivery, UnknownSignal};

@@ -1,0 +1,146 @@
+//! Compiled code on disk.
+//!
+//! A file's name says what it is compiled from (SHA-256 of the module), for which engine (its compatibility hash), and what it
+//! contains (SHA-256 of itself). The last is checked before anything of it is used, so a file that was damaged, or cut off by a
+//! power failure, is compiled anew. Native code is run without further checks: the directory must be the node's own and closed to
+//! everybody else, or it isn't used.
+
+use std::fs::{self, File};
+use std::hash::{Hash, Hasher};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::image::hex;
+
+/// Owner only.
+const PRIVATE: u32 = 0o700;
+
+/// A directory with compiled code.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    directory: PathBuf,
+    /// Of the engine, in hexadecimal digits.
+    compatibility: String,
+}
+
+/// Why a directory can't be the cache.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CacheError {
+    #[error("{path}: {source}")]
+    Io { path: PathBuf, source: io::Error },
+    #[error(
+        "{path}: others can write to it, or it belongs to somebody else; compiled code is only kept in a directory of one's own with mode 0700"
+    )]
+    NotPrivate { path: PathBuf },
+}
+
+impl Cache {
+    /// Opens the directory, made if it isn't there.
+    pub(crate) fn open(directory: &Path, engine: &wasmtime::Engine) -> Result<Self, CacheError> {
+        let failed = |source| CacheError::Io { path: directory.to_path_buf(), source };
+        fs::DirBuilder::new().recursive(true).mode(PRIVATE).create(directory).map_err(failed)?;
+        let metadata = fs::metadata(directory).map_err(failed)?;
+        let mine = metadata.uid() == rustix::process::geteuid().as_raw();
+        if !mine || metadata.mode() & 0o077 != 0 {
+            return Err(CacheError::NotPrivate { path: directory.to_path_buf() });
+        }
+        let mut hasher = Sha256Hasher(Sha256::new());
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        let compatibility = hex(&hasher.0.finalize()[..16]);
+        Ok(Self { directory: directory.to_path_buf(), compatibility })
+    }
+
+    /// The compiled code of a module, if it is there and undamaged.
+    pub(crate) fn load(&self, module: &[u8; 32]) -> Option<PathBuf> {
+        let prefix = self.prefix(module);
+        for entry in fs::read_dir(&self.directory).ok()?.flatten() {
+            let name = entry.file_name();
+            let Some(digest) = name.to_str().and_then(|name| name.strip_prefix(&prefix)?.strip_suffix(SUFFIX)) else {
+                continue;
+            };
+            match check(&entry.path(), digest) {
+                Ok(()) => return Some(entry.path()),
+                Err(error) => {
+                    tracing::warn!("{}: compiled code is damaged ({error}); it is built again", entry.path().display());
+                    let _ = fs::remove_file(entry.path());
+                }
+            }
+        }
+        None
+    }
+
+    /// Keeps the compiled code of a module. The file is there whole or not at all.
+    pub(crate) fn store(&self, module: &[u8; 32], code: &[u8]) -> io::Result<()> {
+        static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
+        let attempt = ATTEMPTS.fetch_add(1, Ordering::Relaxed);
+        let unfinished = self.directory.join(format!(".{}-{attempt}.tmp", std::process::id()));
+        let name = format!("{}{}{SUFFIX}", self.prefix(module), hex(&Sha256::digest(code)));
+        let written = fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&unfinished)
+            .and_then(|mut file| {
+                file.write_all(code)?;
+                file.sync_all()
+            })
+            .and_then(|()| fs::rename(&unfinished, self.directory.join(name)));
+        if written.is_err() {
+            let _ = fs::remove_file(&unfinished);
+        }
+        written
+    }
+
+    /// Forgets what is kept of a module for this engine.
+    pub(crate) fn remove(&self, module: &[u8; 32]) {
+        let prefix = self.prefix(module);
+        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
+            if entry.file_name().to_str().is_some_and(|name| name.starts_with(&prefix)) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    fn prefix(&self, module: &[u8; 32]) -> String {
+        format!("{}-{}-", hex(module), self.compatibility)
+    }
+}
+
+const SUFFIX: &str = ".cwasm";
+
+/// Reads a file to the end to see whether it has this digest.
+fn check(path: &Path, digest: &str) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => break,
+            read => hash.update(&buffer[..read]),
+        }
+    }
+    if hex(&hash.finalize()) != digest {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "its digest is another one"));
+    }
+    Ok(())
+}
+
+/// SHA-256 as a [`Hasher`]: wasmtime gives its compatibility as something to be hashed, and a name on disk needs a hash that is
+/// the same in every run.
+struct Sha256Hasher(Sha256);
+
+impl Hasher for Sha256Hasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        let digest = self.0.clone().finalize();
+        u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
+    }
+}

@@ -1,0 +1,382 @@
+//! A container: a guest that runs, and how to signal, end and watch it.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use husk_core::io::Outcome;
+use tokio::io::DuplexStream;
+use tokio::sync::watch;
+
+use crate::engine::Engine;
+use crate::exec::Exec;
+use crate::guest::Guest;
+use crate::image::{DEFAULT_PATH, Image, ImageError, ModuleFile};
+use crate::limits::{Account, Meter};
+use crate::log::{Log, Stream};
+use crate::net::{Egress, PodAddress, PodNet};
+use crate::outcome::Ended;
+use crate::program::Program;
+use crate::signal::{self, Delivery, Pending, UnknownSignal};
+use crate::wasi::{self, Setting, Sink};
+
+/// Bytes of standard input that are taken from the writer before the guest reads them.
+const STDIN_BUFFER: usize = 8 * 1024;
+
+/// A directory of the host that a guest sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// The directory.
+    pub host: PathBuf,
+    /// Its absolute path in the container.
+    pub guest: String,
+    /// The guest can't change anything in it.
+    pub read_only: bool,
+}
+
+/// What a container is started with. Start from [`ContainerConfig::new`].
+#[derive(Clone, Debug)]
+pub struct ContainerConfig {
+    /// The program.
+    pub image: Image,
+    /// Replaces the image's own command. If its first word is a module of the image that one is started, or else the entry
+    /// module with the command as its own arguments, the first word included.
+    pub command: Vec<String>,
+    /// Arguments; without a command those of the entry module.
+    pub args: Vec<String>,
+    /// Environment. `PATH`, `HOSTNAME` and, with a working directory, `PWD` are added unless they are here.
+    pub env: Vec<(String, String)>,
+    /// Working directory: `wasi:cli`'s initial directory, and `PWD` for guests that go by that.
+    pub working_dir: Option<String>,
+    /// Directories. A directory image is mounted read-only at `/` unless something else is.
+    pub mounts: Vec<Mount>,
+    /// The pod's address, one of 127.0.0.0/8 ([`net`](crate::net)).
+    pub ip: Ipv4Addr,
+    /// The pod's name for itself.
+    pub hostname: String,
+    /// More names that resolve.
+    pub hosts: Vec<(String, Ipv4Addr)>,
+    /// What the guest may reach beyond the node.
+    pub egress: Egress,
+    /// Bytes that its instances may hold together; crossing it ends the guest that does.
+    pub memory_limit: Option<u64>,
+    /// Fuel that an instance may use in its life.
+    pub fuel_budget: Option<u64>,
+    /// Keep standard input open, to be written by [`Container::stdin`]. It is empty otherwise.
+    pub stdin: bool,
+}
+
+impl ContainerConfig {
+    /// The entry module of an image with its default arguments, no limits, no directories, and 127.0.0.1 as its address.
+    pub fn new(image: Image) -> Self {
+        Self {
+            image,
+            command: Vec::new(),
+            args: Vec::new(),
+            env: Vec::new(),
+            working_dir: None,
+            mounts: Vec::new(),
+            ip: Ipv4Addr::LOCALHOST,
+            hostname: String::new(),
+            hosts: Vec::new(),
+            egress: Egress::Deny,
+            memory_limit: None,
+            fuel_budget: None,
+            stdin: false,
+        }
+    }
+}
+
+/// A container could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct StartError {
+    /// For a container's waiting state: `CreateContainerError`.
+    pub reason: &'static str,
+    /// For people; names the file or mount and the remedy.
+    pub message: String,
+}
+
+impl From<ImageError> for StartError {
+    fn from(error: ImageError) -> Self {
+        Self { reason: "CreateContainerError", message: error.to_string() }
+    }
+}
+
+impl From<wasi::MountError> for StartError {
+    fn from(error: wasi::MountError) -> Self {
+        Self { reason: "CreateContainerError", message: error.to_string() }
+    }
+}
+
+/// A container that was started. Clones are the same container; it is killed when the last one is dropped.
+#[derive(Clone, Debug)]
+pub struct Container(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    id: String,
+    context: Arc<ExecContext>,
+    handles_signals: bool,
+    signals: Arc<Pending>,
+    stop: watch::Sender<Option<i32>>,
+    ready: watch::Sender<Option<bool>>,
+    stdin: Mutex<Option<DuplexStream>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        stop(&self.stop, signal::KILL);
+    }
+}
+
+/// What all instances of a container have in common.
+#[derive(Debug)]
+pub(crate) struct ExecContext {
+    pub(crate) engine: Engine,
+    config: ContainerConfig,
+    address: Arc<PodAddress>,
+    memory: Arc<Account>,
+    pub(crate) ended: watch::Sender<Option<Ended>>,
+}
+
+impl Container {
+    pub(crate) async fn start(engine: Engine, mut config: ContainerConfig, log: Log) -> Result<Self, StartError> {
+        complete(&mut config);
+        let address = Arc::new(PodAddress {
+            ip: config.ip,
+            hostname: config.hostname.clone(),
+            hosts: config.hosts.clone(),
+            egress: config.egress,
+            ports: engine.ports().clone(),
+        });
+        let memory = Arc::new(Account::new(config.memory_limit));
+        let context = Arc::new(ExecContext { engine, config, address, memory, ended: watch::Sender::new(None) });
+        let (module, argv) = context.module(&context.config.command, &context.config.args);
+        let program = context.engine.program(module).await?;
+
+        let (stdin, guest_stdin) = match context.config.stdin {
+            true => Some(tokio::io::duplex(STDIN_BUFFER)).unzip(),
+            false => (None, None),
+        };
+        let signals = Arc::new(Pending::default());
+        let ready = watch::Sender::new(None);
+        let guest = context.guest(GuestParts {
+            argv: &argv,
+            stdin: guest_stdin,
+            stdout: Arc::new(LogSink { log: log.clone(), stream: Stream::Stdout }),
+            stderr: Arc::new(LogSink { log: log.clone(), stream: Stream::Stderr }),
+            signals: signals.clone(),
+            ready: ready.clone(),
+        })?;
+
+        let stop = watch::Sender::new(None);
+        let inner = Inner {
+            id: new_id(),
+            handles_signals: program.handles_signals,
+            signals,
+            stop: stop.clone(),
+            ready,
+            stdin: Mutex::new(stdin),
+            context: context.clone(),
+        };
+        let engine = context.engine.clone();
+        engine.threads().spawn(async move {
+            let ended = context.run(program, guest, stop.subscribe()).await;
+            log.flush();
+            context.ended.send_replace(Some(ended));
+        });
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// Unique name of this instance (`containerID`).
+    pub fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    /// Delivers a signal by its name, as in `SIGTERM`. A guest that imports the lifecycle interface finds it in its queue; any
+    /// other has the default disposition, which for most signals is to end at once. KILL ends every guest.
+    pub fn signal(&self, name: &str) -> Result<Delivery, UnknownSignal> {
+        let number = signal::number(name)?;
+        if self.0.context.ended.borrow().is_some() {
+            return Ok(Delivery::Gone);
+        }
+        if number != signal::KILL {
+            if self.0.handles_signals {
+                self.0.signals.push(number);
+                return Ok(Delivery::Queued);
+            }
+            if !signal::ends_by_default(number) {
+                return Ok(Delivery::Ignored);
+            }
+        }
+        stop(&self.0.stop, number);
+        Ok(Delivery::Ends)
+    }
+
+    /// Ends the guest now, whatever it does, and what was started in it by [`exec`](Self::exec).
+    pub fn kill(&self) {
+        stop(&self.0.stop, signal::KILL);
+    }
+
+    /// Waits for the end. When this returns the guest's memory, files and sockets are free again.
+    pub async fn wait(&self) -> Outcome {
+        let mut ended = self.0.context.ended.subscribe();
+        let ended = ended.wait_for(Option::is_some).await.ok().and_then(|ended| ended.clone());
+        ended.unwrap_or_else(Ended::lost).outcome
+    }
+
+    /// How it ended, if it has.
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.0.context.ended.borrow().as_ref().map(|ended| ended.outcome)
+    }
+
+    /// Why it ended in words, if it trapped.
+    pub fn detail(&self) -> Option<String> {
+        self.0.context.ended.borrow().as_ref().and_then(|ended| ended.detail.clone())
+    }
+
+    /// What the guest says of its readiness through the lifecycle interface; none if it never said anything.
+    pub fn ready(&self) -> Option<bool> {
+        *self.0.ready.borrow()
+    }
+
+    /// Whether the guest handles signals.
+    pub fn handles_signals(&self) -> bool {
+        self.0.handles_signals
+    }
+
+    /// Bytes that its instances hold in linear memories and tables.
+    pub fn memory(&self) -> u64 {
+        self.0.context.memory.used()
+    }
+
+    /// The writing end of standard input; the first who asks has it, and dropping it is the end of the input.
+    pub fn stdin(&self) -> Option<DuplexStream> {
+        self.0.stdin.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Starts another instance in the container's context: same directories, environment, address and memory account.
+    /// `command[0]` is a module of the image by its name along `PATH`, or else the container's own module sees the command as
+    /// its arguments. It is killed when the container ends or the answer is dropped.
+    pub async fn exec(&self, command: &[String]) -> Result<Exec, StartError> {
+        Exec::start(self.0.context.clone(), command).await
+    }
+}
+
+/// The first signal wins: a guest that ends by TERM doesn't end by the KILL that follows.
+fn stop(sender: &watch::Sender<Option<i32>>, signal: i32) {
+    sender.send_if_modified(|stop| {
+        let first = stop.is_none();
+        stop.get_or_insert(signal);
+        first
+    });
+}
+
+/// What differs from instance to instance.
+pub(crate) struct GuestParts<'a> {
+    pub(crate) argv: &'a [String],
+    pub(crate) stdin: Option<DuplexStream>,
+    pub(crate) stdout: Arc<dyn Sink>,
+    pub(crate) stderr: Arc<dyn Sink>,
+    pub(crate) signals: Arc<Pending>,
+    pub(crate) ready: watch::Sender<Option<bool>>,
+}
+
+impl ExecContext {
+    /// The module and `argv` for a command.
+    pub(crate) fn module(&self, command: &[String], args: &[String]) -> (&ModuleFile, Vec<String>) {
+        let path = self.config.env.iter().find(|(name, _)| name == "PATH").map_or(DEFAULT_PATH, |(_, path)| path);
+        self.config.image.resolve(command, args, path)
+    }
+
+    /// The data of an instance.
+    pub(crate) fn guest(&self, parts: GuestParts<'_>) -> Result<Guest, StartError> {
+        let wasi = wasi::context(Setting {
+            argv: parts.argv,
+            env: &self.config.env,
+            working_dir: self.config.working_dir.as_deref(),
+            mounts: &self.config.mounts,
+            address: &self.address,
+            stdin: parts.stdin,
+            stdout: parts.stdout,
+            stderr: parts.stderr,
+        })?;
+        Ok(Guest {
+            wasi,
+            meter: Meter::new(self.memory.clone()),
+            signals: parts.signals,
+            ready: parts.ready,
+            net: PodNet::new(self.address.clone()),
+        })
+    }
+
+    /// Runs an instance until it ends or is stopped. When this returns nothing is left of it.
+    pub(crate) async fn run(
+        &self,
+        program: Arc<Program>,
+        guest: Guest,
+        mut stop: watch::Receiver<Option<i32>>,
+    ) -> Ended {
+        let running = async {
+            let mut store = wasmtime::Store::new(&self.engine.0.wasm, guest);
+            store.limiter(|guest| &mut guest.meter);
+            let fuel = self.config.fuel_budget.unwrap_or(u64::MAX);
+            let fueled = store.set_fuel(fuel).and_then(|()| store.fuel_async_yield_interval(Some(self.engine.0.slice)));
+            match fueled {
+                Ok(()) => program.run(&mut store).await,
+                Err(error) => Ended::from_error(&error),
+            }
+        };
+        tokio::select! {
+            // Looked at before each slice of the guest.
+            biased;
+            signal = stop.wait_for(Option::is_some) => {
+                Ended::signal(signal.ok().and_then(|signal| *signal).unwrap_or(signal::KILL))
+            }
+            ended = running => ended,
+        }
+    }
+}
+
+/// Output that goes to a log.
+struct LogSink {
+    log: Log,
+    stream: Stream,
+}
+
+impl Sink for LogSink {
+    fn write(&self, bytes: &[u8]) {
+        self.log.write(self.stream, bytes);
+    }
+}
+
+/// Fills in what every container has.
+fn complete(config: &mut ContainerConfig) {
+    let mut add = |name: &str, value: &str| {
+        if !config.env.iter().any(|(known, _)| known == name) {
+            config.env.push((name.to_string(), value.to_string()));
+        }
+    };
+    add("PATH", DEFAULT_PATH);
+    if !config.hostname.is_empty() {
+        add("HOSTNAME", &config.hostname);
+    }
+    if let Some(directory) = &config.working_dir {
+        add("PWD", directory);
+    }
+    let has_root = config.mounts.iter().any(|mount| mount.guest == "/");
+    if let (Some(root), false) = (config.image.root(), has_root) {
+        config.mounts.insert(0, Mount { host: root.to_path_buf(), guest: "/".into(), read_only: true });
+    }
+}
+
+/// An id that no other instance of this node had, nor one of an earlier run of it.
+fn new_id() -> String {
+    use std::hash::{BuildHasher as _, RandomState};
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let random = RandomState::new();
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("husk://{:016x}{:016x}", random.hash_one(count), random.hash_one(std::time::SystemTime::now()))
+}

@@ -1,0 +1,223 @@
+//! The engine of a node: one wasmtime, one set of linkers, one cache, the threads that guests run on.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::OnceCell;
+use wasmtime_wasi::{I32Exit, p1, p2};
+
+use crate::cache::Cache;
+use crate::container::{Container, ContainerConfig, StartError};
+use crate::guest::Guest;
+use crate::image::{Image, ImageError, ModuleFile};
+use crate::log::Log;
+use crate::net::Ports;
+use crate::program::{Linkers, Program};
+use crate::{lifecycle, sockets};
+
+/// Compiled modules that are kept in memory though no container uses them.
+const MAX_IDLE_PROGRAMS: usize = 64;
+
+/// Nice value of guest threads: below the control plane, above what the system calls idle.
+const GUEST_NICE: i32 = 5;
+
+/// Turns of a guest thread between looks at timers and sockets. Each turn is up to a slice of fuel, so this is what bounds how
+/// late they are seen while guests compute.
+const EVENT_INTERVAL: u32 = 13;
+
+/// How to build an [`Engine`]. Start from `EngineConfig::default()`.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// Where compiled code is kept, in a directory that is this user's alone; none keeps it in memory only.
+    pub cache_dir: Option<PathBuf>,
+    /// Threads that guests run on.
+    pub workers: usize,
+    /// Fuel (about one unit per Wasm instruction) after which a guest gives its thread to the next.
+    pub slice: u64,
+    /// Address space reserved per linear memory. None is wasmtime's own choice, 4 GiB on 64-bit systems, which saves the
+    /// compiled code its bounds checks; give a few MiB where address space is short.
+    pub memory_reservation: Option<u64>,
+    /// Bytes of stack for a guest's own frames; deeper recursion is a stack fault.
+    pub stack: usize,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { cache_dir: None, workers, slice: 100_000, memory_reservation: None, stack: 512 * 1024 }
+    }
+}
+
+/// The engine could not be built.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct EngineError(String);
+
+/// The engine of a node. Cheap to clone; guests run for as long as one clone or [`Container`] lives.
+#[derive(Clone)]
+pub struct Engine(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) wasm: wasmtime::Engine,
+    pub(crate) slice: u64,
+    pub(crate) ports: Ports,
+    linkers: Arc<Linkers>,
+    cache: Option<Arc<Cache>>,
+    programs: Mutex<HashMap<[u8; 32], Slot>>,
+    threads: Threads,
+}
+
+/// A program, or its compilation under way: who comes second waits for the first.
+type Slot = Arc<OnceCell<Arc<Program>>>;
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("cache", &self.0.cache).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Builds the engine and starts its threads.
+    pub fn new(config: EngineConfig) -> Result<Self, EngineError> {
+        let failed = |error: wasmtime::Error| EngineError(format!("wasmtime could not be set up: {error:#}"));
+        let wasm = wasmtime::Engine::new(&wasmtime_config(&config)).map_err(failed)?;
+        let linkers = Arc::new(linkers(&wasm).map_err(failed)?);
+        let cache = match &config.cache_dir {
+            Some(directory) => Some(Arc::new(
+                Cache::open(directory, &wasm)
+                    .map_err(|error| EngineError(format!("cache of compiled code: {error}")))?,
+            )),
+            None => None,
+        };
+        let threads = Threads::start(config.workers.max(1))
+            .map_err(|error| EngineError(format!("threads for guests could not be started: {error}")))?;
+        Ok(Self(Arc::new(Inner {
+            wasm,
+            slice: config.slice.max(1),
+            ports: Ports::default(),
+            linkers,
+            cache,
+            programs: Mutex::default(),
+            threads,
+        })))
+    }
+
+    /// Compiles all modules of an image, or loads them from the cache. Says what is wrong with them, if anything. Containers of
+    /// an image that is prepared start at once; of another one they wait for it.
+    pub async fn prepare(&self, image: &Image) -> Result<(), ImageError> {
+        for module in image.modules() {
+            self.program(module).await?;
+        }
+        Ok(())
+    }
+
+    /// Starts a container: returns when the guest's first instruction is about to run.
+    pub async fn start(&self, config: ContainerConfig, log: Log) -> Result<Container, StartError> {
+        Container::start(self.clone(), config, log).await
+    }
+
+    /// The ports that guests can reach on the node's loopback addresses.
+    pub fn ports(&self) -> &Ports {
+        &self.0.ports
+    }
+
+    /// The threads that guests run on.
+    pub(crate) fn threads(&self) -> &Handle {
+        self.0.threads.handle()
+    }
+
+    /// The program of a module, compiled at most once however many ask for it at the same time.
+    pub(crate) async fn program(&self, module: &ModuleFile) -> Result<Arc<Program>, ImageError> {
+        let slot = self.slot(&module.digest);
+        let program = slot
+            .get_or_try_init(|| {
+                let (wasm, linkers, cache) = (self.0.wasm.clone(), self.0.linkers.clone(), self.0.cache.clone());
+                let module = module.clone();
+                let building =
+                    self.threads().spawn_blocking(move || Program::build(&wasm, &linkers, cache.as_deref(), &module));
+                async { building.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())) }
+            })
+            .await?;
+        Ok(program.clone())
+    }
+
+    fn slot(&self, digest: &[u8; 32]) -> Slot {
+        let mut programs = self.0.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        if programs.len() > MAX_IDLE_PROGRAMS && !programs.contains_key(digest) {
+            programs.retain(|_, slot| {
+                // In use: by a container, or by somebody who waits for it.
+                Arc::strong_count(slot) > 1 || slot.get().is_some_and(|program| Arc::strong_count(program) > 1)
+            });
+        }
+        programs.entry(*digest).or_default().clone()
+    }
+}
+
+fn wasmtime_config(config: &EngineConfig) -> wasmtime::Config {
+    let mut wasm = wasmtime::Config::new();
+    wasm.consume_fuel(true)
+        .max_wasm_stack(config.stack)
+        // Host calls run on the same stack, above the guest's frames.
+        .async_stack_size(config.stack + 512 * 1024)
+        .generate_address_map(false)
+        .wasm_component_model(true);
+    if let Some(bytes) = config.memory_reservation {
+        wasm.memory_reservation(bytes).memory_reservation_for_growth(bytes).memory_guard_size(64 * 1024);
+    }
+    wasm
+}
+
+fn linkers(engine: &wasmtime::Engine) -> wasmtime::Result<Linkers> {
+    let mut component = wasmtime::component::Linker::<Guest>::new(engine);
+    p2::add_to_linker_async(&mut component)?;
+    component.allow_shadowing(true);
+    sockets::add_to_linker(&mut component)?;
+    lifecycle::add_to_components(&mut component)?;
+
+    let mut core = wasmtime::Linker::<Guest>::new(engine);
+    p1::add_to_linker_async(&mut core, |guest: &mut Guest| &mut guest.wasi)?;
+    core.allow_shadowing(true);
+    // wasmtime-wasi's own takes 126 and above for a mistake; exit codes are to stay exact.
+    core.func_wrap("wasi_snapshot_preview1", "proc_exit", |code: i32| -> wasmtime::Result<()> {
+        Err(I32Exit(code).into())
+    })?;
+    lifecycle::add_to_modules(&mut core)?;
+    Ok(Linkers { core, component })
+}
+
+/// The threads of guests: their own runtime, so that the node's control plane never waits behind a guest.
+struct Threads(Option<Runtime>);
+
+impl Threads {
+    fn start(workers: usize) -> std::io::Result<Self> {
+        Builder::new_multi_thread()
+            .worker_threads(workers)
+            .thread_name("guest")
+            .event_interval(EVENT_INTERVAL)
+            .enable_all()
+            .on_thread_start(|| {
+                // For the calling thread alone, as Linux has it. Without the right to, guests run at the node's own priority.
+                if let Err(error) = rustix::process::setpriority_process(None, GUEST_NICE) {
+                    tracing::debug!("guest thread keeps its priority: {error}");
+                }
+            })
+            .build()
+            .map(|runtime| Self(Some(runtime)))
+    }
+
+    fn handle(&self) -> &Handle {
+        // Taken in `drop` only.
+        self.0.as_ref().map(Runtime::handle).expect("threads live as long as the engine")
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        // Doesn't wait: a guest may have left a thread in a read of a file that never answers.
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The pod's address: what guests may bind and reach (NET-01).
+//!
+//! Each pod has its own loopback address. A guest that binds `0.0.0.0`, `[::]`, `127.0.0.1` or `[::1]` gets that address, and one
+//! that connects to localhost reaches it, so that two pods may both use port 8080 and don't see each other's localhost. Other
+//! pods are reached at their addresses. The rest of the loopback network is the host's: a port there is reachable only if a guest
+//! listens on it, or the node has opened it ([`Ports::open`]), so a service of the host that listens on every address can't be
+//! reached through a pod's. Names resolve from the pod's own list; everything beyond the node is denied unless [`Egress`] says
+//! otherwise.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Senders of datagrams that a guest may answer although it couldn't have addressed them itself.
+const MAX_PEERS: usize = 256;
+
+/// What a guest may reach beyond the node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Egress {
+    /// Nothing.
+    #[default]
+    Deny,
+    /// Everything, and the host's resolver answers for names that the pod doesn't know.
+    Allow,
+}
+
+/// Transport protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// Ports on loopback addresses that guests may reach. Clones are the same table.
+#[derive(Clone, Debug, Default)]
+pub struct Ports(Arc<Mutex<HashMap<(Protocol, SocketAddrV4), usize>>>);
+
+impl Ports {
+    /// Lets guests reach a port of the node itself, for as long as the answer lives.
+    #[must_use = "the port is closed again when this is dropped"]
+    pub fn open(&self, protocol: Protocol, address: SocketAddrV4) -> OpenPort {
+        let mut ports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Counted: the successor of a container may listen before the last socket of its predecessor is gone.
+        *ports.entry((protocol, address)).or_default() += 1;
+        OpenPort { ports: self.clone(), key: (protocol, address) }
+    }
+
+    /// Whether guests may reach it.
+    pub fn is_open(&self, protocol: Protocol, address: SocketAddrV4) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&(protocol, address))
+    }
+}
+
+/// An open port; dropping it closes it.
+#[derive(Debug)]
+pub struct OpenPort {
+    ports: Ports,
+    key: (Protocol, SocketAddrV4),
+}
+
+impl Drop for OpenPort {
+    fn drop(&mut self) {
+        let mut ports = self.ports.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = ports.get_mut(&self.key) {
+            *count -= 1;
+            if *count == 0 {
+                ports.remove(&self.key);
+            }
+        }
+    }
+}
+
+/// Why an address can't be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// It isn't the pod's.
+    NotOurs,
+    /// Nobody listens there, as far as this pod can see.
+    NobodyThere,
+    /// The policy.
+    Denied,
+}
+
+/// A pod's view of the network.
+#[derive(Clone, Debug)]
+pub(crate) struct PodAddress {
+    pub(crate) ip: Ipv4Addr,
+    pub(crate) hostname: String,
+    pub(crate) hosts: Vec<(String, Ipv4Addr)>,
+    pub(crate) egress: Egress,
+    pub(crate) ports: Ports,
+}
+
+impl PodAddress {
+    /// The address that binding `wanted` means.
+    pub(crate) fn bind(&self, wanted: SocketAddr) -> Result<SocketAddr, Refused> {
+        match unmapped(wanted.ip()) {
+            IpAddr::V4(ip) if ip == self.ip || ip.is_unspecified() || ip == Ipv4Addr::LOCALHOST => {
+                Ok(self.at(wanted.port()))
+            }
+            IpAddr::V6(ip) if ip.is_unspecified() || ip.is_loopback() => Ok(self.at(wanted.port())),
+            _ => Err(Refused::NotOurs),
+        }
+    }
+
+    /// The address that connecting or sending to `wanted` means, if it may be reached.
+    pub(crate) fn remote(&self, protocol: Protocol, wanted: SocketAddr) -> Result<SocketAddr, Refused> {
+        let ip = match unmapped(wanted.ip()) {
+            IpAddr::V4(ip) if ip.is_unspecified() || ip == Ipv4Addr::LOCALHOST => self.ip,
+            IpAddr::V6(ip) if ip.is_unspecified() || ip.is_loopback() => self.ip,
+            IpAddr::V4(ip) => ip,
+            // Sockets are IPv4 underneath.
+            IpAddr::V6(_) => return Err(Refused::Denied),
+        };
+        let address = SocketAddrV4::new(ip, wanted.port());
+        match (ip.is_loopback(), self.egress) {
+            (true, _) if self.ports.is_open(protocol, address) => Ok(address.into()),
+            (true, _) => Err(Refused::NobodyThere),
+            (false, Egress::Allow) => Ok(address.into()),
+            (false, Egress::Deny) => Err(Refused::Denied),
+        }
+    }
+
+    /// The address of a name that the pod knows by itself.
+    pub(crate) fn resolve(&self, name: &str) -> Option<Ipv4Addr> {
+        let name = name.trim_end_matches('.');
+        let is = |other: &str| name.eq_ignore_ascii_case(other.trim_end_matches('.'));
+        if is("localhost") || (!self.hostname.is_empty() && is(&self.hostname)) {
+            return Some(self.ip);
+        }
+        self.hosts.iter().find(|(host, _)| is(host)).map(|(_, ip)| *ip)
+    }
+
+    fn at(&self, port: u16) -> SocketAddr {
+        SocketAddr::new(self.ip.into(), port)
+    }
+}
+
+/// The sockets of one instance, by their handle in its resource table.
+pub(crate) struct PodNet {
+    pub(crate) address: Arc<PodAddress>,
+    /// Sockets that the guest made as IPv6 ones; they are IPv4 underneath, as the pod's address is.
+    pub(crate) as_v6: HashSet<u32>,
+    /// Ports that the guest has opened.
+    pub(crate) open: HashMap<u32, OpenPort>,
+    peers: VecDeque<SocketAddr>,
+}
+
+impl PodNet {
+    pub(crate) fn new(address: Arc<PodAddress>) -> Self {
+        Self { address, as_v6: HashSet::new(), open: HashMap::new(), peers: VecDeque::new() }
+    }
+
+    /// How the guest sees an address of this socket.
+    pub(crate) fn shown(&self, handle: u32, address: SocketAddr) -> SocketAddr {
+        match address.ip() {
+            IpAddr::V4(ip) if self.as_v6.contains(&handle) => {
+                SocketAddr::new(ip.to_ipv6_mapped().into(), address.port())
+            }
+            _ => address,
+        }
+    }
+
+    /// Remembers who sent a datagram, so that it can be answered: a client on the node has no address that a guest may call.
+    pub(crate) fn heard_from(&mut self, peer: SocketAddr) {
+        if !self.peers.contains(&peer) {
+            self.peers.truncate(MAX_PEERS - 1);
+            self.peers.push_front(peer);
+        }
+    }
+
+    /// As [`PodAddress::remote`], for datagrams.
+    pub(crate) fn destination(&self, wanted: SocketAddr) -> Result<SocketAddr, Refused> {
+        let plain = SocketAddr::new(unmapped(wanted.ip()), wanted.port());
+        if self.peers.contains(&plain) {
+            return Ok(plain);
+        }
+        self.address.remote(Protocol::Udp, wanted)
+    }
+
+    /// Forgets a socket that is gone.
+    pub(crate) fn forget(&mut self, handle: u32) {
+        self.as_v6.remove(&handle);
+        self.open.remove(&handle);
+    }
+}
+
+/// The IPv4 address that an IPv6 one stands for.
+fn unmapped(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(ip, IpAddr::V4),
+        IpAddr::V4(_) => ip,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod() -> PodAddress {
+        PodAddress {
+            ip: Ipv4Addr::new(127, 9, 0, 1),
+            hostname: "web-0".into(),
+            hosts: vec![("db".into(), Ipv4Addr::new(127, 9, 0, 2))],
+            egress: Egress::Deny,
+            ports: Ports::default(),
+        }
+    }
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().expect("address")
+    }
+
+    #[test]
+    fn every_way_to_say_here_is_the_pods_address() {
+        for wanted in ["0.0.0.0:80", "127.0.0.1:80", "[::]:80", "[::1]:80", "[::ffff:127.0.0.1]:80", "127.9.0.1:80"] {
+            assert_eq!(pod().bind(address(wanted)), Ok(address("127.9.0.1:80")), "{wanted}");
+        }
+        for wanted in ["127.9.0.2:80", "10.0.0.1:80", "[fe80::1]:80"] {
+            assert_eq!(pod().bind(address(wanted)), Err(Refused::NotOurs), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn only_ports_that_are_open_are_reachable() {
+        let pod = pod();
+        assert_eq!(pod.remote(Protocol::Tcp, address("127.0.0.1:22")), Err(Refused::NobodyThere));
+        let port = pod.ports.open(Protocol::Tcp, "127.9.0.2:80".parse().expect("address"));
+        assert_eq!(pod.remote(Protocol::Tcp, address("127.9.0.2:80")), Ok(address("127.9.0.2:80")));
+        assert_eq!(pod.remote(Protocol::Udp, address("127.9.0.2:80")), Err(Refused::NobodyThere));
+        drop(port);
+        assert_eq!(pod.remote(Protocol::Tcp, address("127.9.0.2:80")), Err(Refused::NobodyThere));
+        assert_eq!(pod.remote(Protocol::Tcp, address("10.1.2.3:80")), Err(Refused::Denied));
+    }
+
+    #[test]
+    fn names_come_from_the_pods_list() {
+        for (name, expected) in [("localhost", Some(1)), ("WEB-0.", Some(1)), ("db", Some(2)), ("example.com", None)] {
+            assert_eq!(pod().resolve(name), expected.map(|last| Ipv4Addr::new(127, 9, 0, last)), "{name}");
+        }
+    }
+}

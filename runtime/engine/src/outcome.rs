@@ -1,0 +1,60 @@
+//! How a guest ended, read from what wasmtime answers (STATE-07).
+
+use husk_core::io::{Outcome, Trap};
+use wasmtime_wasi::I32Exit;
+
+use crate::limits::OutOfMemory;
+
+/// How an instance ended, and in words if it wasn't by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) outcome: Outcome,
+    pub(crate) detail: Option<String>,
+}
+
+impl Ended {
+    pub(crate) fn code(code: i32) -> Self {
+        Self { outcome: Outcome::Code(code), detail: None }
+    }
+
+    pub(crate) fn signal(signal: i32) -> Self {
+        Self { outcome: Outcome::Signal(signal), detail: None }
+    }
+
+    /// The task that ran it is gone without a word, which only a bug of the node can do.
+    pub(crate) fn lost() -> Self {
+        Self { outcome: Outcome::Trap(Trap::Unreachable), detail: Some("the node lost track of this instance".into()) }
+    }
+
+    /// From the error that a call into the guest, or its instantiation, ended with.
+    pub(crate) fn from_error(error: &wasmtime::Error) -> Self {
+        if let Some(I32Exit(code)) = error.downcast_ref() {
+            return Self::code(*code);
+        }
+        let trap = if error.is::<OutOfMemory>() || error.is::<wasmtime::OutOfMemory>() {
+            Trap::OutOfMemory
+        } else {
+            error.downcast_ref().copied().map_or(Trap::Unreachable, trap)
+        };
+        Self { outcome: Outcome::Trap(trap), detail: Some(format!("{error:#}")) }
+    }
+}
+
+fn trap(trap: wasmtime::Trap) -> Trap {
+    use wasmtime::Trap as Wasm;
+    match trap {
+        Wasm::IntegerOverflow | Wasm::IntegerDivisionByZero | Wasm::BadConversionToInteger => Trap::Arithmetic,
+        Wasm::StackOverflow
+        | Wasm::MemoryOutOfBounds
+        | Wasm::HeapMisaligned
+        | Wasm::TableOutOfBounds
+        | Wasm::IndirectCallToNull
+        | Wasm::BadSignature
+        | Wasm::NullReference
+        | Wasm::ArrayOutOfBounds => Trap::Fault,
+        Wasm::AllocationTooLarge => Trap::OutOfMemory,
+        Wasm::OutOfFuel => Trap::OutOfFuel,
+        // `unreachable`, and whatever else means that the guest broke a rule and was aborted.
+        _ => Trap::Unreachable,
+    }
+}

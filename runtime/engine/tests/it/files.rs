@@ -1,0 +1,55 @@
+//! Mounts.
+
+use std::fs;
+use std::path::Path;
+
+use husk_core::io::Outcome;
+use husk_engine::{ContainerConfig, Mount};
+
+use crate::support::{engine, image, start};
+
+/// Creates the file `new` in the first directory it was given and exits with the error number of that.
+const CREATES: &str = r#"(module
+    (import "wasi_snapshot_preview1" "path_open"
+        (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+    (memory (export "memory") 1)
+    (data (i32.const 0) "new")
+    (func (export "_start")
+        (call $exit (call $open (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 3) (i32.const 1)
+            (i64.const 64) (i64.const 0) (i32.const 0) (i32.const 64)))))"#;
+
+async fn create(host: &Path, read_only: bool) -> Outcome {
+    let mut config = ContainerConfig::new(image(CREATES).await);
+    config.mounts = vec![Mount { host: host.into(), guest: "/data".into(), read_only }];
+    start(config).await.0.wait().await
+}
+
+#[tokio::test]
+async fn a_read_only_mount_can_not_be_written() {
+    let directory = tempfile::tempdir().expect("directory");
+    let outcome = create(directory.path(), true).await;
+    assert!(matches!(outcome, Outcome::Code(code) if code != 0), "{outcome:?}");
+    assert!(!directory.path().join("new").exists());
+    assert_eq!(create(directory.path(), false).await, Outcome::Code(0));
+    assert!(directory.path().join("new").exists());
+}
+
+#[tokio::test]
+async fn a_link_does_not_lead_out_of_a_mount() {
+    let directory = tempfile::tempdir().expect("directory");
+    let outside = tempfile::tempdir().expect("directory");
+    std::os::unix::fs::symlink(outside.path().join("new"), directory.path().join("new")).expect("link");
+    let outcome = create(directory.path(), false).await;
+    assert!(matches!(outcome, Outcome::Code(code) if code != 0), "{outcome:?}");
+    assert_eq!(fs::read_dir(outside.path()).expect("directory").count(), 0);
+}
+
+#[tokio::test]
+async fn a_mount_that_is_not_there_is_named() {
+    let mut config = ContainerConfig::new(image(CREATES).await);
+    config.mounts = vec![Mount { host: "/nowhere/at/all".into(), guest: "/data".into(), read_only: false }];
+    let error = engine().start(config, husk_engine::Log::default()).await.expect_err("no such directory");
+    assert_eq!(error.reason, "CreateContainerError");
+    assert!(error.message.contains("/data") && error.message.contains("/nowhere/at/all"), "{}", error.message);
+}

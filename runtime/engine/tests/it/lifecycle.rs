@@ -1,0 +1,161 @@
+//! Signals and KILL.
+
+use husk_core::io::Outcome;
+use husk_engine::{ContainerConfig, Delivery};
+
+use crate::support::{image, module, next_line, start, text};
+
+/// Says "up" and goes on with `body`.
+fn announced(body: &str) -> String {
+    module(&format!(
+        "(i32.store (i32.const 0) (i32.const 0x0a7075)) (call $write (i32.const 1) (i32.const 0) (i32.const 3)) {body}"
+    ))
+}
+
+const YEAR: &str = "(call $sleep (i64.const 31536000))";
+const LOOP: &str = "(loop $l (br $l))";
+const READ: &str = "(i32.store (i32.const 512) (i32.const 0)) (i32.store (i32.const 516) (i32.const 16))
+    (drop (call $fd_read (i32.const 0) (i32.const 512) (i32.const 1) (i32.const 520)))";
+
+#[tokio::test]
+async fn kill_ends_any_guest() {
+    for (what, body) in [("endless loop", LOOP), ("sleep of a year", YEAR), ("read of an open stdin", READ)] {
+        let mut config = ContainerConfig::new(image(&announced(body)).await);
+        config.stdin = true;
+        let (container, log) = start(config).await;
+        assert_eq!(next_line(&log).await, "up", "{what}");
+        assert_eq!(container.outcome(), None, "{what}");
+        container.kill();
+        assert_eq!(container.wait().await, Outcome::Signal(9), "{what}");
+        assert_eq!(container.memory(), 0, "{what}");
+    }
+}
+
+#[tokio::test]
+async fn more_endless_loops_than_threads_leave_room_for_others() {
+    let image = image(&announced(LOOP)).await;
+    let mut greedy = Vec::new();
+    for _ in 0..8 {
+        greedy.push(start(ContainerConfig::new(image.clone())).await);
+    }
+    for (_, log) in &greedy {
+        assert_eq!(next_line(log).await, "up");
+    }
+    for (container, _) in &greedy {
+        container.kill();
+        assert_eq!(container.wait().await, Outcome::Signal(9));
+    }
+}
+
+// spec: TERM-03
+#[tokio::test]
+async fn a_guest_that_handles_no_signals_ends_by_them() {
+    for (name, number) in [("SIGTERM", 15), ("SIGINT", 2), ("SIGUSR1", 10), ("SIGRTMIN+3", 37)] {
+        let (container, log) = start(ContainerConfig::new(image(&announced(YEAR)).await)).await;
+        next_line(&log).await;
+        assert_eq!(container.signal("SIGWINCH"), Ok(Delivery::Ignored));
+        assert_eq!(container.signal(name), Ok(Delivery::Ends));
+        assert_eq!(container.wait().await, Outcome::Signal(number));
+        assert_eq!(container.signal(name), Ok(Delivery::Gone));
+    }
+}
+
+/// A module that waits for signals and exits with the number of the first.
+const WAITS: &str = r#"(module
+    (import "husk:lifecycle" "signal_next" (func $next (result i32)))
+    (import "husk:lifecycle" "signal_wait" (func $wait (param i64) (result i32)))
+    (import "husk:lifecycle" "ready" (func $ready (param i32)))
+    (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+    (memory (export "memory") 1)
+    (func (export "_start")
+        (if (call $next) (then unreachable))
+        (if (call $wait (i64.const 1)) (then unreachable))
+        (call $ready (i32.const 1))
+        (call $exit (call $wait (i64.const -1)))))"#;
+
+// spec: TERM-03
+#[tokio::test]
+async fn a_module_that_imports_the_signals_takes_them_itself() {
+    for (name, number) in [("SIGTERM", 15), ("SIGHUP", 1), ("SIGWINCH", 28), ("SIGRTMIN", 34)] {
+        let (container, _) = start(ContainerConfig::new(image(WAITS).await)).await;
+        assert!(container.handles_signals());
+        while container.ready() != Some(true) {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(container.signal(name), Ok(Delivery::Queued));
+        assert_eq!(container.wait().await, Outcome::Code(number));
+    }
+}
+
+#[tokio::test]
+async fn kill_is_not_delivered_but_ends() {
+    let (container, _) = start(ContainerConfig::new(image(WAITS).await)).await;
+    assert_eq!(container.signal("SIGKILL"), Ok(Delivery::Ends));
+    assert_eq!(container.wait().await, Outcome::Signal(9));
+}
+
+/// A component that blocks on the pollable of `subscribe` and returns an error if the signal after that isn't TERM.
+const SUBSCRIBES: &str = r#"(component
+    (import "wasi:io/poll@0.2.12" (instance $poll
+        (export "pollable" (type $pollable (sub resource)))
+        (export "[method]pollable.block" (func (param "self" (borrow $pollable))))))
+    (alias export $poll "pollable" (type $pollable))
+    (import "husk:lifecycle/signals@0.1.0" (instance $signals
+        (export "signal" (type $signal (eq (enum "hup" "int" "quit" "usr1" "usr2" "term" "winch"))))
+        (alias outer 1 $pollable (type $p))
+        (export "pollable" (type $pollable (eq $p)))
+        (export "wait" (func (result $signal)))
+        (export "subscribe" (func (result (own $pollable))))))
+    (core func $block (canon lower (func $poll "[method]pollable.block")))
+    (core func $wait (canon lower (func $signals "wait")))
+    (core func $subscribe (canon lower (func $signals "subscribe")))
+    (core module $m
+        (import "" "block" (func $block (param i32)))
+        (import "" "wait" (func $wait (result i32)))
+        (import "" "subscribe" (func $subscribe (result i32)))
+        (func (export "run") (result i32)
+            (call $block (call $subscribe))
+            (i32.ne (call $wait) (i32.const 5))))
+    (core instance $i (instantiate $m (with "" (instance
+        (export "block" (func $block)) (export "wait" (func $wait)) (export "subscribe" (func $subscribe))))))
+    (func $run (result (result)) (canon lift (core func $i "run")))
+    (instance (export "wasi:cli/run@0.2.0") (export "run" (func $run))))"#;
+
+// spec: TERM-03
+#[tokio::test]
+async fn a_component_that_imports_the_signals_takes_them_itself() {
+    for (name, code) in [("SIGTERM", 0), ("SIGINT", 1), ("SIGPWR", 0)] {
+        let (container, _) = start(ContainerConfig::new(image(SUBSCRIBES).await)).await;
+        assert_eq!(container.signal(name), Ok(Delivery::Queued));
+        assert_eq!(container.wait().await, Outcome::Code(code), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_container_that_nobody_holds_is_killed() {
+    let (container, log) = start(ContainerConfig::new(image(&announced(LOOP)).await)).await;
+    next_line(&log).await;
+    let waiting = {
+        let container = container.clone();
+        let mut exec = container.exec(&["guest".into()]).await.expect("exec");
+        tokio::spawn(async move { exec.wait().await })
+    };
+    drop(container);
+    assert_eq!(waiting.await.expect("task").outcome, Outcome::Signal(9));
+}
+
+#[tokio::test]
+async fn standard_input_is_empty_unless_it_is_kept_open() {
+    let body = format!("{READ} (call $exit (i32.load (i32.const 520)))");
+    let (container, log) = start(ContainerConfig::new(image(&announced(&body)).await)).await;
+    assert_eq!(container.wait().await, Outcome::Code(0));
+    assert_eq!(text(&log), ["up"]);
+
+    let mut config = ContainerConfig::new(image(&announced(&body)).await);
+    config.stdin = true;
+    let (container, _) = start(config).await;
+    let mut stdin = container.stdin().expect("stdin");
+    assert!(container.stdin().is_none());
+    tokio::io::AsyncWriteExt::write_all(&mut stdin, b"hello").await.expect("written");
+    assert_eq!(container.wait().await, Outcome::Code(5));
+}

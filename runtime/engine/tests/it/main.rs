@@ -1,0 +1,11 @@
+//! The engine through its public surface, with guests written in Wasm's text form.
+
+mod cache;
+mod exec;
+mod files;
+mod images;
+mod lifecycle;
+mod log;
+mod memory;
+mod outcomes;
+mod support;

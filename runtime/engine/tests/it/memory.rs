@@ -1,0 +1,62 @@
+//! The memory limit.
+
+use husk_core::io::{Outcome, Trap};
+use husk_engine::{ContainerConfig, Image};
+
+use crate::support::{image, module, next_line, start};
+
+const PAGE: u64 = 64 * 1024;
+
+async fn limited(image: Image, pages: u64) -> Outcome {
+    let mut config = ContainerConfig::new(image);
+    // The table of the test module counts, too.
+    config.memory_limit = Some(pages * PAGE + 64);
+    let (container, _) = start(config).await;
+    let outcome = container.wait().await;
+    assert_eq!(container.memory(), 0);
+    outcome
+}
+
+// spec: RES-04
+#[tokio::test]
+async fn crossing_the_limit_ends_the_guest() {
+    let image = image(&module("(loop $l (br_if $l (i32.ne (memory.grow (i32.const 1)) (i32.const -1))))")).await;
+    assert_eq!(limited(image, 100).await, Outcome::Trap(Trap::OutOfMemory));
+}
+
+// spec: RES-04
+#[tokio::test]
+async fn a_module_that_begins_beyond_the_limit_does_not_begin() {
+    let image = image(r#"(module (memory 100) (func (export "_start")))"#).await;
+    assert_eq!(limited(image.clone(), 99).await, Outcome::Trap(Trap::OutOfMemory));
+    assert_eq!(limited(image, 100).await, Outcome::Code(0));
+}
+
+#[tokio::test]
+async fn a_modules_own_maximum_is_no_limit_of_the_container() {
+    let image = image(
+        r#"(module (memory 1 2) (func (export "_start") (if (i32.ne (memory.grow (i32.const 5)) (i32.const -1)) (then unreachable))))"#,
+    )
+    .await;
+    assert_eq!(limited(image, 3).await, Outcome::Code(0));
+}
+
+/// Grows to 10 pages, says "up", and sleeps.
+const HOLDS_TEN: &str = "(drop (memory.grow (i32.const 9)))
+    (i32.store (i32.const 0) (i32.const 0x0a7075)) (call $write (i32.const 1) (i32.const 0) (i32.const 3))
+    (call $sleep (i64.const 31536000))";
+
+// spec: RES-04
+#[tokio::test]
+async fn all_instances_of_a_container_share_its_limit_and_others_do_not_notice() {
+    let image = image(&module(HOLDS_TEN)).await;
+    let mut config = ContainerConfig::new(image);
+    config.memory_limit = Some(15 * PAGE);
+    let (container, log) = start(config.clone()).await;
+    let (neighbour, _) = start(config).await;
+    next_line(&log).await;
+    let mut exec = container.exec(&["guest".into()]).await.expect("exec");
+    assert_eq!(exec.wait().await.outcome, Outcome::Trap(Trap::OutOfMemory));
+    assert_eq!([container.outcome(), neighbour.outcome()], [None, None]);
+    assert!(container.memory() >= 10 * PAGE);
+}
