@@ -7,9 +7,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::actions;
 use crate::reasons;
-use crate::restart;
-use crate::runtime::{InstanceState, RuntimeStatus};
+use crate::runtime::RuntimeStatus;
 use crate::spec::{ContainerSpec, PodSpec, RestartAction};
 use crate::status::{Condition, ConditionStatus, ContainerState, ContainerStatus, Phase, PodStatus};
 use crate::statuses::Statuses;
@@ -65,29 +65,18 @@ pub fn all_containers_restarting(input: ConditionInput<'_>, runtime: &RuntimeSta
     let finding = match terminal_reason(input.phase) {
         Some(reason) => Finding::no(reason, String::new()),
         // With no instance left there is nothing more to remove.
-        None if !runtime.instances.is_empty() && restarts_all_containers(input.spec, runtime, input.old) => Finding {
-            holds: true,
-            reason: Cow::Borrowed(reasons::RESTART_ALL_CONTAINERS_STARTED),
-            message: reasons::RESTART_ALL_CONTAINERS_STARTED_MESSAGE.into(),
-        },
+        None if !actions::cleaned_up(input.spec, runtime)
+            && actions::restart_all_wanted(input.spec, runtime, input.old) =>
+        {
+            Finding {
+                holds: true,
+                reason: Cow::Borrowed(reasons::RESTART_ALL_CONTAINERS_STARTED),
+                message: reasons::RESTART_ALL_CONTAINERS_STARTED_MESSAGE.into(),
+            }
+        }
         None => Finding::plain(false),
     };
     condition(reasons::ALL_CONTAINERS_RESTARTING, 0, finding)
-}
-
-/// Are all containers to be restarted: is that under way already, or does a container's end ask for it?
-///
-/// The end that `old` reports counts as well as the one the runtime reports: it may be the one that was acted upon.
-pub fn restarts_all_containers(spec: &PodSpec, runtime: &RuntimeStatus, old: &PodStatus) -> bool {
-    is_true(&old.conditions, reasons::ALL_CONTAINERS_RESTARTING)
-        || spec.init_containers.iter().chain(&spec.containers).any(|container| {
-            let newest = runtime.newest(&container.name).filter(|i| i.state == InstanceState::Exited);
-            newest.is_some_and(|instance| {
-                let reported = Statuses::from(old).find(&container.name).and_then(exit_code);
-                restart::asks_to_restart_all(container, instance.exit_code)
-                    || reported.is_some_and(|code| restart::asks_to_restart_all(container, code))
-            })
-        })
 }
 
 /// May an exit code of some container restart all of them?
@@ -241,11 +230,4 @@ impl<'a> Shortfall<'a> {
 fn has_started(container: &ContainerSpec, statuses: Statuses<'_>) -> bool {
     // One that waits to be started again does not count, as upstream has it.
     statuses.find(&container.name).is_some_and(|status| !matches!(status.state, ContainerState::Waiting { .. }))
-}
-
-fn exit_code(status: &ContainerStatus) -> Option<i32> {
-    match &status.state {
-        ContainerState::Terminated(end) => Some(end.exit_code),
-        ContainerState::Running { .. } | ContainerState::Waiting { .. } => None,
-    }
 }

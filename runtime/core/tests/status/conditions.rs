@@ -1,6 +1,7 @@
 use husk_core::reasons;
 use husk_core::runtime::{RuntimeStatus, Verdict};
 use husk_core::spec::RestartPolicy::{Always, Never};
+use husk_core::spec::{ExitCodeOperator, RestartAction, RestartRule};
 use husk_core::status::{Condition, ConditionStatus, Phase};
 use husk_core::status_manager::merge;
 use husk_core::time::Instant;
@@ -194,4 +195,33 @@ fn a_terminal_phase_is_published_when_nothing_runs_any_more_and_with_it_why() {
     assert_eq!((world.status.phase, &*world.status.reason), (Phase::Failed, "Evicted"));
     assert_eq!(world.says("DisruptionTarget").0, TRUE);
     assert_eq!(world.says("Ready"), (FALSE, "PodFailed", ""));
+}
+
+#[test]
+fn all_containers_are_restarting_until_none_of_them_is_left_whatever_ephemeral_ones_do() {
+    let mut world = World::new(Always, &[], &["a"]);
+    world.spec.containers[0].restart_policy = Some(Never);
+    world.spec.containers[0].restart_policy_rules = vec![RestartRule {
+        action: RestartAction::RestartAllContainers,
+        operator: ExitCodeOperator::In,
+        values: vec![42],
+    }];
+    world.spec.ephemeral_containers = vec![container("e")];
+    world.run("e");
+    world.run("a");
+    world.sync();
+    assert_eq!(world.says("AllContainersRestarting"), (FALSE, "", ""));
+    world.exit("a", 42, reasons::ERROR);
+    world.sync();
+    let message = "container exited with restart policy rule";
+    assert_eq!(world.says("AllContainersRestarting"), (TRUE, "RestartAllContainersStarted", message));
+
+    world.runtime.instances.retain(|i| i.name == "e");
+    world.sync();
+    assert_eq!(world.says("AllContainersRestarting"), (FALSE, "", ""));
+    assert_eq!(world.waiting_reason("a"), "RestartingAllContainers");
+    assert_eq!(world.container("a").restart_count, 1);
+    // Once is enough.
+    world.sync();
+    assert_eq!(world.container("a").restart_count, 1);
 }
