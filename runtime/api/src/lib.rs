@@ -9,9 +9,13 @@ mod amount;
 mod core_spec;
 mod decode;
 mod defaults;
+mod env;
+mod hostname;
 mod object;
+mod placement;
 mod printing;
 mod problem;
+mod quote;
 mod scalar;
 mod schema;
 mod status_object;
@@ -24,7 +28,12 @@ pub use age::age;
 pub use core_spec::{core_meta, core_spec};
 pub use decode::{Decoded, Document, decode, pod_from_json};
 pub use defaults::{default_pod, default_template};
+pub use env::{
+    EnvError, EnvFileError, EnvSources, container_env, env_file_value, field_value, resource_value, service_variables,
+};
+pub use hostname::{Hostname, hostname};
 pub use object::{Object, pod_of};
+pub use placement::{label_selector, node_demand, taint, toleration};
 pub use printing::PodRow;
 pub use problem::Problem;
 pub use status_object::{Wall, status_object};

@@ -8,11 +8,13 @@ mod api_status;
 mod backoff;
 mod cases;
 mod conditions;
+mod container_env;
 mod deletion;
 mod eviction_rank;
 mod exclusions;
 mod expansion;
 mod grace;
+mod hostname;
 mod objects;
 mod phase;
 mod pod_table;
@@ -20,6 +22,8 @@ mod prober;
 mod qos;
 mod quantity;
 mod report;
+mod scheduling;
+mod selectors;
 mod status_manager;
 mod termination_order;
 
@@ -42,10 +46,14 @@ pub const FAMILIES: &[(&str, Answer)] = &[
     ("api_status", api_status::answer),
     ("backoff", backoff::answer),
     ("conditions", conditions::answer),
+    ("container_env", container_env::answer),
     ("deletion", deletion::answer),
+    ("downward_api", container_env::downward_api),
     ("effective_grace", grace::effective_grace),
+    ("env_file", container_env::env_file),
     ("eviction_rank", eviction_rank::answer),
     ("expansion", expansion::answer),
+    ("hostname", hostname::answer),
     ("kill_grace", grace::kill_grace),
     ("phase", phase::answer),
     ("pod_table", pod_table::answer),
@@ -55,6 +63,9 @@ pub const FAMILIES: &[(&str, Answer)] = &[
     ("resize_actions", actions::answer_resize),
     ("restart_actions", actions::answer),
     ("restart_all_trigger", actions::answer_trigger),
+    ("scheduling", scheduling::answer),
+    ("selectors", selectors::answer),
+    ("service_env", container_env::service_env),
     ("status_manager", status_manager::answer),
     ("termination_order", termination_order::answer),
 ];
