@@ -286,11 +286,21 @@ fn read(path: &Path) -> Result<Vec<u8>, ImageError> {
     if !is_text {
         return Err(ImageError::NotWasm { path: path.to_path_buf(), found: describe(&bytes) });
     }
-    let text = wat::parse_bytes(&bytes).map_err(|mut error| {
-        error.set_path(path);
-        ImageError::Text { path: path.to_path_buf(), detail: error.to_string().replace('\n', " ").trim().to_string() }
-    })?;
+    let text = wat::parse_bytes(&bytes)
+        .map_err(|error| ImageError::Text { path: path.to_path_buf(), detail: text_mistake(&error.to_string()) })?;
     Ok(text.into_owned())
+}
+
+/// The mistake and its place in one line, of a message with the piece of text below it.
+fn text_mistake(message: &str) -> String {
+    let mut lines = message.lines();
+    let mistake = lines.next().unwrap_or_default();
+    let mut place =
+        lines.find_map(|line| line.trim_start().strip_prefix("-->")).into_iter().flat_map(|at| at.rsplit(':'));
+    match (place.next(), place.next()) {
+        (Some(column), Some(line)) => format!("line {line}, column {column}: {mistake}"),
+        _ => mistake.to_string(),
+    }
 }
 
 const MAGIC: &[u8] = b"\0asm";

@@ -101,7 +101,8 @@ const SUBSCRIBES: &str = r#"(component
         (export "[method]pollable.block" (func (param "self" (borrow $pollable))))))
     (alias export $poll "pollable" (type $pollable))
     (import "husk:lifecycle/signals@0.1.0" (instance $signals
-        (export "signal" (type $signal (eq (enum "hup" "int" "quit" "usr1" "usr2" "term" "winch"))))
+        (type $names (enum "hup" "int" "quit" "usr1" "usr2" "term" "winch"))
+        (export "signal" (type $signal (eq $names)))
         (alias outer 1 $pollable (type $p))
         (export "pollable" (type $pollable (eq $p)))
         (export "wait" (func (result $signal)))
