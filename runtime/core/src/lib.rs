@@ -27,6 +27,7 @@ pub mod grace;
 pub mod io;
 pub mod names;
 pub mod node;
+pub mod pdb;
 pub mod phase;
 mod pod;
 pub mod prober;

@@ -16,6 +16,7 @@ mod expansion;
 mod grace;
 mod hostname;
 mod objects;
+mod pdb;
 mod phase;
 mod pod_table;
 mod prober;
@@ -55,6 +56,7 @@ pub const FAMILIES: &[(&str, Answer)] = &[
     ("expansion", expansion::answer),
     ("hostname", hostname::answer),
     ("kill_grace", grace::kill_grace),
+    ("pdb", pdb::answer),
     ("phase", phase::answer),
     ("pod_table", pod_table::answer),
     ("prober", prober::answer),
