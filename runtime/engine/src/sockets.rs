@@ -386,3 +386,6 @@ impl udp::HostOutgoingDatagramStream for Sockets<'_> {
         subscribe() -> wasmtime::Result<Resource<DynPollable>>;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -69,7 +69,7 @@ pub(crate) fn context(setting: Setting<'_>) -> Result<WasiP1Ctx, MountError> {
         Box::pin(async move { allowed })
     });
     // Addresses are resolved as names, too; which names are is decided in `sockets`.
-    builder.allow_ip_name_lookup(true);
+    builder.allow_tcp(true).allow_udp(true).allow_ip_name_lookup(true);
     Ok(builder.build_p1())
 }
 
