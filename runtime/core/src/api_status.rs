@@ -96,6 +96,10 @@ fn set_phase(status: &mut PodStatus, input: StatusInput<'_>) {
         terminal: input.terminal,
         initialized: has_initialized(input.spec, input.runtime),
     });
+    // One that was stopped for a failure comes back, even if it said that all was well (RESTART-10).
+    if status.phase.is_terminal() && !input.terminal && comes_back(input) {
+        status.phase = Phase::Running;
+    }
     // A terminal phase is never left (PHASE-08). Its reason goes when the containers say another terminal phase, as upstream
     // has it.
     if old.phase.is_terminal() && !status.phase.is_terminal() {
@@ -114,6 +118,16 @@ fn set_phase(status: &mut PodStatus, input: StatusInput<'_>) {
         }
         None => {}
     }
+}
+
+/// Will an app container that was stopped by the node be restarted?
+fn comes_back(input: StatusInput<'_>) -> bool {
+    input.spec.containers.iter().any(|container| {
+        let stopped = input.runtime.newest(&container.name).filter(|instance| instance.stopped_for.is_some());
+        stopped.is_some_and(|instance| {
+            restart::should_start(container, input.spec.restart_policy, input.deleting, Some(instance))
+        })
+    })
 }
 
 /// `started` and `ready`, by the verdicts of the probes.

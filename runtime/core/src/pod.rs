@@ -109,19 +109,28 @@ impl Pod {
 
     /// The spec changed: definitions that differ make their instances out of date (POD-08).
     pub(crate) fn update(&mut self, meta: PodMeta, spec: PodSpec, _out: &mut Out<'_>) {
+        let known: Vec<u64> = (0..self.slots.len()).map(|index| self.container(index).hash).collect();
         self.meta = meta;
         self.spec = spec;
         self.add_slots();
-        for index in 0..self.slots.len() {
+        for (index, before) in known.into_iter().enumerate() {
             let hash = self.container(index).hash;
-            let slot = &mut self.slots[index];
-            let changed = slot.started_hash.is_some_and(|started| started != hash);
-            if changed && !slot.is_live() {
-                slot.forget_failures();
+            if hash == before {
+                continue;
             }
-            let name = slot.name.clone();
+            let slot = &mut self.slots[index];
+            match slot.state {
+                SlotState::Idle => slot.forget_failures(),
+                SlotState::Pulling { .. } => {
+                    // It may be another image now: what the answer says doesn't matter any more.
+                    slot.state = SlotState::Idle;
+                    slot.forget_failures();
+                }
+                SlotState::Starting { .. } | SlotState::Live(_) => {}
+            }
+            let (name, started) = (slot.name.clone(), slot.started_hash);
             if let Some(newest) = self.runtime.instances.iter_mut().find(|i| *i.name == *name) {
-                newest.changed = changed;
+                newest.changed = started.is_some_and(|started| started != hash);
             }
         }
     }

@@ -12,6 +12,8 @@ pub const CONTAINERS_READY: &str = "ContainersReady";
 pub const POD_SCHEDULED: &str = "PodScheduled";
 /// Condition: every container of the pod is restarted in place (RESTART-09).
 pub const ALL_CONTAINERS_RESTARTING: &str = "AllContainersRestarting";
+/// The name that the documents have for the same.
+pub const POD_RESTART_IN_PLACE: &str = "PodRestartInPlace";
 /// Condition: a resize waits (COND-07).
 pub const POD_RESIZE_PENDING: &str = "PodResizePending";
 /// Condition: a resize is being carried out (COND-07).
@@ -54,6 +56,8 @@ pub const ERR_IMAGE_NEVER_PULL: &str = "ErrImageNeverPull";
 pub const CREATE_CONTAINER_CONFIG_ERROR: &str = "CreateContainerConfigError";
 /// Waiting reason: the instance could not be made.
 pub const CREATE_CONTAINER_ERROR: &str = "CreateContainerError";
+/// Waiting reason: its postStart hook failed.
+pub const POST_START_HOOK_ERROR: &str = "PostStartHookError";
 /// Waiting reason: the instance could not be started.
 pub const RUN_CONTAINER_ERROR: &str = "RunContainerError";
 
@@ -95,6 +99,7 @@ pub fn is_owned_by_node(condition: &str) -> bool {
             | CONTAINERS_READY
             | POD_SCHEDULED
             | ALL_CONTAINERS_RESTARTING
+            | POD_RESTART_IN_PLACE
             | POD_RESIZE_PENDING
             | POD_RESIZE_IN_PROGRESS
     )

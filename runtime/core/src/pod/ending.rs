@@ -1,12 +1,15 @@
 //! The end of a pod: deleted, finished, or past its deadline (TERM-01, TERM-02, POD-09).
 
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{Out, Pod, SandboxState};
 use crate::deletion::{self, Deletion};
+use crate::event::EventKind;
 use crate::grace;
 use crate::io::Action;
+use crate::reasons;
 use crate::runtime::StopReason;
 use crate::termination_order;
 use crate::time::{Duration, Instant};
@@ -35,9 +38,7 @@ impl Cause {
     /// Reason and message of the status.
     pub(super) const fn status(self) -> Option<(&'static str, &'static str)> {
         match self {
-            Self::DeadlineExceeded => {
-                Some(("DeadlineExceeded", "Pod was active on the node longer than the specified deadline"))
-            }
+            Self::DeadlineExceeded => Some((reasons::DEADLINE_EXCEEDED, reasons::DEADLINE_EXCEEDED_MESSAGE)),
             Self::Finished | Self::Deleted => None,
         }
     }
@@ -60,17 +61,24 @@ impl Pod {
         self.deletion = Some(deletion);
         out.order(Action::StatusChanged { pod: self.uid.clone() });
         if deletion.grace_seconds == 0 {
-            self.vanish(out);
+            return self.force(out);
         }
         if self.ending.is_none() {
             self.end(Cause::Deleted, out);
         }
         for index in 0..self.slots.len() {
-            if self.gone {
-                self.kill_now(index, StopReason::PodEnds, out);
-            } else {
-                self.shrink_stop(index, deletion.timestamp, out);
-            }
+            self.shrink_stop(index, deletion.timestamp, out);
+        }
+    }
+
+    /// The object disappears first, then what runs is killed (TERM-06).
+    fn force(&mut self, out: &mut Out<'_>) {
+        self.vanish(out);
+        self.ending.get_or_insert(Ending { cause: Cause::Deleted });
+        self.restart_all = false;
+        for index in 0..self.slots.len() {
+            let message = self.stopping(index);
+            self.kill_now(index, StopReason::PodEnds, message, out);
         }
     }
 
@@ -86,6 +94,9 @@ impl Pod {
     pub(super) fn end(&mut self, cause: Cause, out: &mut Out<'_>) {
         self.ending = Some(Ending { cause });
         self.restart_all = false;
+        if let Some((reason, message)) = cause.status() {
+            self.event(out, None, EventKind::Normal, reason, message);
+        }
         let is_live = |name: &str| self.slot_named(name).is_some_and(|index| self.slots[index].is_live());
         let waits: Vec<Vec<usize>> = self
             .slots
@@ -96,10 +107,14 @@ impl Pod {
             })
             .collect();
         for (index, waits_for) in waits.into_iter().enumerate() {
-            let message = format!("Stopping container {}", self.slots[index].name);
+            let message = self.stopping(index);
             let grace = self.kill_grace(index, StopReason::PodEnds);
             self.begin_stop(index, StopReason::PodEnds, message, grace, waits_for, out);
         }
+    }
+
+    fn stopping(&self, index: usize) -> String {
+        format!("Stopping container {}", self.slots[index].name)
     }
 
     /// How long a container gets when it is stopped for that reason.

@@ -3,10 +3,12 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::slot::{HookRun, Live, SlotState};
+use super::ending::Cause;
+use super::slot::{Hold, HookRun, Live, SlotState, Stop};
 use super::{Out, Pod, SandboxState};
 use crate::event::EventKind;
 use crate::io::{Action, Hook, Input, InstanceRef, Outcome, Trap};
+use crate::reasons;
 use crate::runtime::{Instance, InstanceState, Sandbox, StopReason};
 use crate::spec::Handler;
 use crate::status::{Condition, Word};
@@ -45,7 +47,7 @@ impl Pod {
                 self.image_ready(&instance, image_id, already_present, out);
             }
             Input::ImageFailed { instance, reason, message } => self.image_failed(&instance, reason, message, out),
-            Input::Started { instance, id } => self.started(&instance, id, out),
+            Input::Started { instance, id } => self.started(&instance, id, false, out),
             Input::StartFailed { instance, reason, message } => self.start_failed(&instance, reason, message, out),
             Input::Exited { instance, outcome, message } => self.exited(&instance, outcome, message, out),
             Input::ProbeResult { instance, kind, run, result, message } => {
@@ -84,21 +86,20 @@ impl Pod {
         out.order(Action::Record { event });
     }
 
-    fn started(&mut self, at: &InstanceRef, id: String, out: &mut Out<'_>) {
+    fn started(&mut self, at: &InstanceRef, id: String, ended: bool, out: &mut Out<'_>) {
         let Some(index) = self.slot_named(&at.container) else { return };
-        let SlotState::Starting { attempt, image_id, unwanted } = &mut self.slots[index].state else { return };
+        let SlotState::Starting { attempt, image_id, hash, unwanted } = &mut self.slots[index].state else { return };
         if *attempt != at.attempt {
             return;
         }
-        let (image_id, unwanted) = (core::mem::take(image_id), *unwanted);
-        let (post_start, hash) = {
-            let container = self.container(index);
-            (container.post_start, container.hash)
-        };
-        self.event(out, Some(index), EventKind::Normal, "Created", format!("Created container: {}", at.container));
-        self.event(out, Some(index), EventKind::Normal, "Started", format!("Started container {}", at.container));
+        let (image_id, hash, unwanted) = (core::mem::take(image_id), *hash, *unwanted);
+        let (post_start, current) = (self.container(index).post_start, self.container(index).hash);
+        self.event(out, Some(index), EventKind::Normal, "Created", "Container created");
+        self.event(out, Some(index), EventKind::Normal, "Started", "Container started");
         let post_start = match post_start {
             None => HookRun::Over,
+            // It is to be killed, or has ended already: there is nothing to prepare.
+            _ if unwanted.is_some() || ended => HookRun::Over,
             Some(Handler::Sleep(seconds)) => {
                 HookRun::Sleeping { until: out.now + Duration::from_secs(u64::from(seconds)) }
             }
@@ -112,7 +113,9 @@ impl Pod {
         slot.restarts = slot.restarts.saturating_add(1);
         slot.hold = None;
         slot.started_hash = Some(hash);
-        slot.state = SlotState::Live(Live { attempt: at.attempt, post_start, stop: None });
+        // KILL is ordered already.
+        let stop = unwanted.map(|reason| Stop::killed(reason, out.now));
+        slot.state = SlotState::Live(Live { attempt: at.attempt, post_start, stop });
         // Running only once postStart is over (HOOK-01).
         let state = if post_start == HookRun::Over { InstanceState::Running } else { InstanceState::Created };
         self.remember(Instance {
@@ -123,13 +126,11 @@ impl Pod {
             created_at: Some(out.now),
             started_at: Some(out.now),
             image_id,
+            changed: hash != current,
             ..Instance::default()
         });
         if state == InstanceState::Running {
             self.arm_probes(index, out);
-        }
-        if let Some(reason) = unwanted {
-            self.kill_now(index, reason, out);
         }
     }
 
@@ -146,7 +147,7 @@ impl Pod {
 
     fn start_failed(&mut self, at: &InstanceRef, reason: Word, message: String, out: &mut Out<'_>) {
         let Some(index) = self.slot_named(&at.container) else { return };
-        let SlotState::Starting { attempt, image_id, unwanted } = &mut self.slots[index].state else { return };
+        let SlotState::Starting { attempt, image_id, unwanted, .. } = &mut self.slots[index].state else { return };
         if *attempt != at.attempt {
             return;
         }
@@ -185,13 +186,18 @@ impl Pod {
         if matches!(&self.slots[index].state, SlotState::Starting { attempt, .. } if *attempt == at.attempt) {
             // Its start is answered by its end.
             let id = format!("{}-{}-{}", self.uid, at.container, at.attempt);
-            self.started(at, id, out);
+            self.started(at, id, true, out);
         }
         let slot = &mut self.slots[index];
         let Some(live) = slot.current(at.attempt) else { return };
         let stopped_for = live.stop.as_ref().map(|stop| stop.reason);
         let post_start = live.post_start;
         let pre_stop = live.stop.as_ref().map_or(HookRun::Over, |stop| stop.pre_stop);
+        let past_deadline = self.ending.is_some_and(|ending| ending.cause == Cause::DeadlineExceeded);
+        let reason = match outcome.reason() {
+            reasons::ERROR if past_deadline && stopped_for == Some(StopReason::PodEnds) => reasons::DEADLINE_EXCEEDED,
+            reason => reason,
+        };
         slot.state = SlotState::Idle;
         slot.hold = None;
         // Everybody was ended by a restart in place; only who asked for it has to wait (RESTART-09).
@@ -206,7 +212,7 @@ impl Pod {
             newest.finished_at = Some(out.now);
             newest.exit_code = outcome.exit_code();
             newest.signal = outcome.signal();
-            newest.reason = Word::Borrowed(outcome.reason());
+            newest.reason = Word::Borrowed(reason);
             newest.message = message;
             newest.stopped_for = stopped_for;
         }
@@ -214,7 +220,22 @@ impl Pod {
             let message = format!("Container {} crossed its memory limit and was ended", at.container);
             self.event(out, Some(index), EventKind::Warning, "OOMKilling", message);
         }
+        if stopped_for.is_none() {
+            self.ended_by_itself(index, outcome, out);
+        }
         self.disarm_probes(index, out);
+    }
+
+    /// The end that nobody asked for is told to people (PHASE-06).
+    fn ended_by_itself(&mut self, index: usize, outcome: Outcome, out: &mut Out<'_>) {
+        let (name, code, reason) = (self.slots[index].name.clone(), outcome.exit_code(), outcome.reason());
+        match code {
+            0 => self.event(out, Some(index), EventKind::Normal, "Completed", format!("Container {name} completed")),
+            _ => {
+                let message = format!("Container {name} failed with exit code {code} ({reason})");
+                self.event(out, Some(index), EventKind::Warning, "Failed", message);
+            }
+        }
     }
 
     fn hook_done(&mut self, at: &InstanceRef, hook: Hook, result: Result<(), String>, out: &mut Out<'_>) {
@@ -226,7 +247,11 @@ impl Pod {
                 match result {
                     Ok(()) => self.post_start_over(index, out),
                     Err(error) => {
-                        self.event(out, Some(index), EventKind::Warning, "FailedPostStartHook", error);
+                        // What went wrong may contain secrets, and events are for everybody.
+                        let message = "PostStartHook failed";
+                        self.event(out, Some(index), EventKind::Warning, "FailedPostStartHook", message);
+                        let reason = Word::Borrowed(reasons::POST_START_HOOK_ERROR);
+                        self.slots[index].hold = Some(Hold { reason, message: error, retry_at: None, then: None });
                         self.stop_failed_hook(index, out);
                     }
                 }
@@ -234,8 +259,9 @@ impl Pod {
             Hook::PreStop => {
                 let Some(stop) = live.stop.as_mut().filter(|stop| stop.pre_stop == HookRun::Running) else { return };
                 stop.pre_stop = HookRun::Over;
-                if let Err(error) = result {
-                    self.event(out, Some(index), EventKind::Warning, "FailedPreStopHook", error);
+                if result.is_err() {
+                    let message = "PreStopHook failed";
+                    self.event(out, Some(index), EventKind::Warning, "FailedPreStopHook", message);
                 }
             }
             Hook::PostStart => {}

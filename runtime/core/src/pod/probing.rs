@@ -131,7 +131,10 @@ impl Pod {
         let Some(task) = tasks.iter_mut().find(|t| t.prober.kind() == kind && t.asked == Some(run)) else { return };
         task.asked = None;
         match task.prober.finish(outcome, &probe) {
-            Finished::Retry => task.due = Some(out.now),
+            Finished::Retry => {
+                task.due = Some(out.now);
+                return;
+            }
             Finished::Done { .. } => {
                 let period = Duration::from_secs(u64::from(probe.period_seconds.max(1)));
                 task.due = (!task.prober.is_on_hold()).then(|| (task.tick + period).max(out.now));
@@ -146,7 +149,9 @@ impl Pod {
             ProbeOutcome::Failure | ProbeOutcome::Unknown => {
                 Some(("Unhealthy", format!("{name} probe failed: {message}")))
             }
-            ProbeOutcome::Error => Some(("Unhealthy", format!("{name} probe errored: {message}"))),
+            ProbeOutcome::Error => {
+                Some(("Unhealthy", format!("{name} probe errored and resulted in unknown state: {message}")))
+            }
         };
         if let Some((reason, message)) = event {
             self.event(out, Some(index), EventKind::Warning, reason, message);

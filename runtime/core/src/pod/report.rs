@@ -3,10 +3,13 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::slot::{HookRun, Slot};
 use super::{Out, Pod};
 use crate::api_status::{self, StartFailure, StatusInput};
+use crate::conditions;
 use crate::io::Action;
-use crate::status::Word;
+use crate::reasons;
+use crate::status::{Condition, PodStatus, Word};
 use crate::status_manager;
 
 impl Pod {
@@ -30,20 +33,45 @@ impl Pod {
         if over {
             status_manager::terminate(&self.meta, &self.spec, &mut new);
         }
-        let merged = status_manager::merge(&self.status, new, !self.all_down(), out.now);
-        if merged != self.status {
-            self.status = merged;
+        add_restart_in_place(&mut new);
+        // As long as the pod isn't over, a container may still run (again), whatever the statuses look like (PHASE-08).
+        let merged = status_manager::merge(&self.status, new, !over, out.now);
+        if merged == self.status {
+            return;
+        }
+        self.status = merged;
+        if !self.gone {
             out.order(Action::StatusChanged { pod: self.uid.clone() });
         }
     }
 
+    /// Why containers don't run that would. In a pod that ends none would.
     fn start_failures(&self) -> Vec<StartFailure> {
-        let held = self.slots.iter().filter_map(|slot| Some((slot, slot.hold.as_ref()?)));
-        held.map(|(slot, hold)| StartFailure {
-            container: String::from(&*slot.name),
-            reason: hold.reason.clone(),
-            message: hold.message.clone(),
-        })
-        .collect()
+        if self.ending.is_some() {
+            return Vec::new();
+        }
+        self.slots.iter().filter_map(|slot| self.start_failure(slot)).collect()
+    }
+
+    fn start_failure(&self, slot: &Slot) -> Option<StartFailure> {
+        let (reason, message) = match (&slot.hold, slot.live()) {
+            (Some(hold), _) => (hold.reason.clone(), hold.message.clone()),
+            // It is not Running before its postStart hook is over (HOOK-01).
+            (None, Some(live)) if live.post_start != HookRun::Over => {
+                let plain = self.spec.init_containers.is_empty();
+                let reason = if plain { reasons::CONTAINER_CREATING } else { reasons::POD_INITIALIZING };
+                (Word::Borrowed(reason), String::new())
+            }
+            (None, _) => return None,
+        };
+        Some(StartFailure { container: String::from(&*slot.name), reason, message })
+    }
+}
+
+/// The condition of a restart in place has two names: upstream's, and the one of its documents (RESTART-09).
+fn add_restart_in_place(status: &mut PodStatus) {
+    let conditions = &mut status.conditions;
+    if let Some(upstreams) = conditions::find(conditions, reasons::ALL_CONTAINERS_RESTARTING).cloned() {
+        conditions.push(Condition { kind: Word::Borrowed(reasons::POD_RESTART_IN_PLACE), ..upstreams });
     }
 }

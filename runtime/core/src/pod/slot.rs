@@ -40,10 +40,10 @@ pub(super) enum SlotState {
     /// Nothing is ordered, nothing runs.
     #[default]
     Idle,
-    /// Its image is being looked for.
-    Pulling { attempt: u32 },
-    /// It is being started; `unwanted` once it was ordered to be killed before it had started.
-    Starting { attempt: u32, image_id: String, unwanted: Option<StopReason> },
+    /// Its image is being looked for, since then.
+    Pulling { attempt: u32, since: Instant },
+    /// It is being started, by the definition of that hash; `unwanted` once it was ordered to be killed before it had started.
+    Starting { attempt: u32, image_id: String, hash: u64, unwanted: Option<StopReason> },
     /// It runs.
     Live(Live),
 }
@@ -169,14 +169,11 @@ impl Slot {
     }
 
     /// When something of it is due, its probes left out.
-    pub(super) fn next_wake(&self) -> Option<Instant> {
+    pub(super) fn next_wake(&self, now: Instant) -> Option<Instant> {
         let hold = self.hold.as_ref().filter(|_| matches!(self.state, SlotState::Idle));
-        let held = hold.into_iter().flat_map(|hold| {
-            let settles = hold.then.as_ref().map(|(at, ..)| *at);
-            [hold.retry_at, settles]
-        });
-        let live = self.live().map(Live::next_wake);
-        held.chain(live).flatten().min()
+        // Whose time has come and who is still held doesn't want to be started: its policy says no, or it isn't its turn.
+        let held = hold.into_iter().flat_map(|hold| [hold.retry_at, hold.then.as_ref().map(|(at, ..)| *at)]);
+        held.flatten().filter(|at| *at > now).chain(self.live().and_then(Live::next_wake)).min()
     }
 }
 
@@ -193,6 +190,13 @@ impl Live {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
+    }
+}
+
+impl Stop {
+    /// A stop without any grace whose KILL is ordered.
+    pub(super) fn killed(reason: StopReason, now: Instant) -> Self {
+        Self { reason, deadline: now, pre_stop: HookRun::Over, waits_for: Vec::new(), step: StopStep::Killed }
     }
 }
 

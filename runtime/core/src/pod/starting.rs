@@ -5,10 +5,11 @@ use alloc::string::String;
 
 use super::slot::{Hold, SlotState};
 use super::{Out, Pod};
-use crate::backoff;
+use crate::backoff::{self, Spoken};
 use crate::event::EventKind;
 use crate::io::{Action, InstanceRef};
-use crate::spec::PullPolicy;
+use crate::reasons;
+use crate::spec::{ContainerSpec, PullPolicy};
 use crate::status::Word;
 use crate::time::Duration;
 
@@ -33,13 +34,17 @@ impl Pod {
         }
         let slot = &mut self.slots[index];
         let attempt = slot.take_attempt();
-        slot.state = SlotState::Pulling { attempt };
+        slot.state = SlotState::Pulling { attempt, since: out.now };
         let instance = self.instance_ref(index, attempt);
         if self.container(index).image_pull_policy == PullPolicy::Always {
-            let message = format!("Pulling image \"{}\"", self.container(index).image);
-            self.event(out, Some(index), EventKind::Normal, "Pulling", message);
+            self.pulling(index, out);
         }
         out.order(Action::PullImage { instance });
+    }
+
+    fn pulling(&mut self, index: usize, out: &mut Out<'_>) {
+        let message = format!("Pulling image \"{}\"", self.container(index).image);
+        self.event(out, Some(index), EventKind::Normal, "Pulling", message);
     }
 
     /// Holds a crashing container back. Returns true if it has to wait.
@@ -54,7 +59,7 @@ impl Pod {
         };
         let delay = release_at.saturating_since(finished_at);
         let message = backoff::message(delay, &slot.name, &self.meta.name, &self.meta.namespace, &self.meta.uid);
-        let reason = Word::Borrowed("CrashLoopBackOff");
+        let reason = Word::Borrowed(reasons::CRASH_LOOP_BACK_OFF);
         slot.hold = Some(Hold { reason, message, retry_at: Some(release_at), then: None });
         let name = slot.name.clone();
         let message = format!("Back-off restarting failed container {name} in pod {}", self.full_name());
@@ -64,45 +69,59 @@ impl Pod {
 
     pub(super) fn image_ready(&mut self, at: &InstanceRef, image_id: String, already_present: bool, out: &mut Out<'_>) {
         let Some(index) = self.slot_named(&at.container) else { return };
-        if !matches!(self.slots[index].state, SlotState::Pulling { attempt } if attempt == at.attempt) {
+        let SlotState::Pulling { attempt, since } = self.slots[index].state else { return };
+        if attempt != at.attempt {
             return;
         }
-        let image = &self.container(index).image;
+        let policy = self.container(index).image_pull_policy;
+        if policy == PullPolicy::IfNotPresent && !already_present {
+            // Only now is it known that it had to be fetched.
+            self.pulling(index, out);
+        }
+        let ContainerSpec { image, hash, .. } = self.container(index);
+        let hash = *hash;
         let message = if already_present {
-            format!("Container image \"{image}\" already present on machine")
+            format!("Container image \"{image}\" already present on machine and can be accessed by the pod")
         } else {
-            format!("Successfully pulled image \"{image}\"")
+            let took = Spoken(out.now.saturating_since(since));
+            format!("Successfully pulled image \"{image}\" in {took} ({took} including waiting)")
         };
         self.event(out, Some(index), EventKind::Normal, "Pulled", message);
         let slot = &mut self.slots[index];
         slot.image_backoff.reset();
         slot.hold = None;
-        slot.state = SlotState::Starting { attempt: at.attempt, image_id, unwanted: None };
+        slot.state = SlotState::Starting { attempt, image_id, hash, unwanted: None };
         out.order(Action::Start { instance: at.clone() });
     }
 
     pub(super) fn image_failed(&mut self, at: &InstanceRef, reason: Word, message: String, out: &mut Out<'_>) {
         let Some(index) = self.slot_named(&at.container) else { return };
-        if !matches!(self.slots[index].state, SlotState::Pulling { attempt } if attempt == at.attempt) {
+        if !matches!(self.slots[index].state, SlotState::Pulling { attempt, .. } if attempt == at.attempt) {
             return;
         }
         let image = self.container(index).image.clone();
-        self.event(
-            out,
-            Some(index),
-            EventKind::Warning,
-            "Failed",
-            format!("Failed to pull image \"{image}\": {message}"),
-        );
+        if reason == reasons::ERR_IMAGE_PULL && self.container(index).image_pull_policy == PullPolicy::IfNotPresent {
+            self.pulling(index, out);
+        }
+        let (event, text) = match &*reason {
+            reasons::ERR_IMAGE_NEVER_PULL => {
+                ("ErrImageNeverPull", format!("Container image \"{image}\" is not present with pull policy of Never"))
+            }
+            reasons::INVALID_IMAGE_NAME => {
+                ("InspectFailed", format!("Failed to apply default image tag \"{image}\": {message}"))
+            }
+            _ => ("Failed", format!("Failed to pull image \"{image}\": {message}")),
+        };
+        self.event(out, Some(index), EventKind::Warning, event, text);
         self.event(out, Some(index), EventKind::Warning, "Failed", format!("Error: {reason}"));
         let slot = &mut self.slots[index];
         slot.state = SlotState::Idle;
         slot.image_backoff.next(out.now, out.now, &out.config.image_pull);
         let delay = slot.image_backoff.delay().unwrap_or_default();
         // What can't become better by itself keeps its reason; a failed pull turns into a back-off.
-        let then = (reason == "ErrImagePull").then(|| {
+        let then = (reason == reasons::ERR_IMAGE_PULL).then(|| {
             let message = format!("Back-off pulling image \"{image}\": {reason}: {message}");
-            (out.now + SETTLE, Word::Borrowed("ImagePullBackOff"), message)
+            (out.now + SETTLE, Word::Borrowed(reasons::IMAGE_PULL_BACK_OFF), message)
         });
         slot.hold = Some(Hold { reason, message, retry_at: Some(out.now + delay), then });
     }
@@ -120,9 +139,11 @@ impl Pod {
             return;
         }
         let Some((_, reason, message)) = hold.then.take() else { return };
+        let error = format!("Error: {reason}");
         (hold.reason, hold.message) = (reason, message);
         let message = format!("Back-off pulling image \"{}\"", self.container(index).image);
         self.event(out, Some(index), EventKind::Normal, "BackOff", message);
+        self.event(out, Some(index), EventKind::Warning, "Failed", error);
     }
 
     /// `name_namespace(uid)`, as upstream's messages have it.

@@ -7,7 +7,7 @@ use super::slot::{HookRun, SlotState, Stop, StopStep};
 use super::{Out, Pod};
 use crate::event::EventKind;
 use crate::io::{Action, Hook};
-use crate::runtime::StopReason;
+use crate::runtime::{InstanceState, StopReason};
 use crate::spec::Handler;
 use crate::status::Word;
 use crate::time::{Duration, Instant};
@@ -29,9 +29,12 @@ impl Pod {
         match &self.slots[index].state {
             SlotState::Live(live) if live.stop.is_none() => {}
             SlotState::Live(_) | SlotState::Idle => return,
-            SlotState::Pulling { .. } | SlotState::Starting { .. } => return self.kill_now(index, reason, out),
+            SlotState::Pulling { .. } | SlotState::Starting { .. } => {
+                return self.kill_now(index, reason, message, out);
+            }
         }
         self.event(out, Some(index), EventKind::Normal, "Killing", message);
+        self.abandon_post_start(index, out);
         let hook = self.container(index).pre_stop.filter(|_| !grace.is_zero());
         let deadline = out.now + grace;
         let Some(live) = self.slots[index].live_mut() else { return };
@@ -52,7 +55,11 @@ impl Pod {
     }
 
     /// Ends what a container runs or is about to run, without any grace.
-    pub(super) fn kill_now(&mut self, index: usize, reason: StopReason, out: &mut Out<'_>) {
+    pub(super) fn kill_now(&mut self, index: usize, reason: StopReason, message: String, out: &mut Out<'_>) {
+        if self.slots[index].live().is_some_and(|live| live.stop.is_none()) {
+            self.event(out, Some(index), EventKind::Normal, "Killing", message);
+            self.abandon_post_start(index, out);
+        }
         let attempt = match &mut self.slots[index].state {
             SlotState::Idle => return,
             state @ SlotState::Pulling { .. } => {
@@ -66,22 +73,32 @@ impl Pod {
                 *attempt
             }
             SlotState::Live(live) => {
-                let stop = live.stop.get_or_insert(Stop {
-                    reason,
-                    deadline: out.now,
-                    pre_stop: HookRun::Over,
-                    waits_for: Vec::new(),
-                    step: StopStep::PreStop,
-                });
-                if stop.step == StopStep::Killed {
-                    return;
+                match &mut live.stop {
+                    Some(stop) if stop.step == StopStep::Killed => return,
+                    Some(stop) => stop.step = StopStep::Killed,
+                    none => *none = Some(Stop::killed(reason, out.now)),
                 }
-                stop.step = StopStep::Killed;
                 live.attempt
             }
         };
         let instance = self.instance_ref(index, attempt);
         out.order(Action::Kill { instance });
+    }
+
+    /// Nobody waits any more for what its postStart hook has to say: it runs, and is being stopped.
+    fn abandon_post_start(&mut self, index: usize, out: &mut Out<'_>) {
+        let Some(live) = self.slots[index].live_mut() else { return };
+        let (attempt, was) = (live.attempt, core::mem::replace(&mut live.post_start, HookRun::Over));
+        if was == HookRun::Over {
+            return;
+        }
+        let instance = self.instance_ref(index, attempt);
+        if let Some(newest) = self.runtime.instances.iter_mut().find(|i| *i.name == *instance.container) {
+            newest.state = InstanceState::Running;
+        }
+        if was == HookRun::Running {
+            out.order(Action::CancelHook { instance, hook: Hook::PostStart });
+        }
     }
 
     /// Its postStart hook failed: it is stopped and its policy applies (HOOK-01).

@@ -1,5 +1,6 @@
 //! One look at a pod: decide anew from the whole state, and carry out what that says.
 
+use alloc::format;
 use alloc::vec::Vec;
 
 use super::ending::Cause;
@@ -7,7 +8,8 @@ use super::slot::{HookRun, SlotState, StopStep};
 use super::{Out, Pod, SandboxState};
 use crate::actions::{self, PodActions, PodView};
 use crate::io::Action;
-use crate::runtime::StopReason;
+use crate::restart;
+use crate::runtime::{InstanceState, StopReason};
 use crate::spec::ContainerKind;
 use crate::time::Instant;
 
@@ -22,7 +24,9 @@ impl Pod {
             self.decide(out);
         }
         for index in 0..self.slots.len() {
-            self.settle_hold(index, out);
+            if self.ending.is_none() {
+                self.settle_hold(index, out);
+            }
             self.drive_stop(index, out);
         }
         self.drive_probes(out);
@@ -34,11 +38,11 @@ impl Pod {
     }
 
     /// When this pod has to be looked at, if nothing happens before.
-    pub(crate) fn next_wake(&self, _now: Instant) -> Option<Instant> {
+    pub(crate) fn next_wake(&self, now: Instant) -> Option<Instant> {
         let slots = self.slots.iter().filter_map(|slot| {
             // A pod that ends starts nothing any more.
             let held = self.ending.is_none() || slot.is_live();
-            held.then(|| slot.next_wake()).flatten()
+            held.then(|| slot.next_wake(now)).flatten()
         });
         let sandbox = match self.sandbox {
             SandboxState::None { retry_at } if self.ending.is_none() => retry_at,
@@ -51,6 +55,8 @@ impl Pod {
     fn decide(&mut self, out: &mut Out<'_>) {
         if !self.restart_all && actions::restart_all_wanted(&self.spec, &self.runtime, &self.status) {
             self.restart_all = true;
+            // How the containers were, before they are removed: a restart that nobody saw would look like a loss.
+            self.report(out);
         }
         let actions = actions::compute(PodView {
             spec: &self.spec,
@@ -65,10 +71,10 @@ impl Pod {
         if actions.create_sandbox {
             return self.set_up(actions.attempt, out);
         }
+        self.stop_some(&actions, out);
         if actions.kill_pod {
             return self.end(Cause::Finished, out);
         }
-        self.stop_some(&actions, out);
         self.start_some(&actions, out);
     }
 
@@ -111,12 +117,18 @@ impl Pod {
     fn reset(&mut self, actions: &PodActions, out: &mut Out<'_>) {
         for index in 0..self.slots.len() {
             if self.slots[index].kind != ContainerKind::Ephemeral {
-                self.kill_now(index, StopReason::RestartAllContainers, out);
+                let message = format!("Container {} is restarted with all containers", self.slots[index].name);
+                self.kill_now(index, StopReason::RestartAllContainers, message, out);
             }
         }
         let busy = |slot: &super::Slot| slot.kind != ContainerKind::Ephemeral && !matches!(slot.state, SlotState::Idle);
         if self.slots.iter().any(busy) {
             return;
+        }
+        for index in 0..self.slots.len() {
+            if self.slots[index].kind != ContainerKind::Ephemeral && !self.asked_to_restart_all(index) {
+                (self.slots[index].hold, self.slots[index].last_exit) = (None, None);
+            }
         }
         for reset in &actions.containers_to_reset {
             self.runtime.instances.retain(|instance| instance.name != reset.name);
@@ -124,6 +136,17 @@ impl Pod {
         self.restart_all = false;
         self.report(out);
         self.decide(out);
+    }
+
+    /// Did the end of this container ask for the restart of all? Then it has to wait before it runs again, so that this can't go
+    /// on without a pause.
+    fn asked_to_restart_all(&self, index: usize) -> bool {
+        let newest = self.runtime.newest(&self.slots[index].name);
+        newest.is_some_and(|instance| {
+            instance.state == InstanceState::Exited
+                && instance.stopped_for.is_none()
+                && restart::asks_to_restart_all(self.container(index), instance.exit_code)
+        })
     }
 
     /// Hooks that the core times itself.
