@@ -22,6 +22,7 @@ mod status_object;
 mod strict;
 mod suggest;
 mod tree;
+mod validate;
 mod yaml;
 
 pub use age::age;
@@ -37,6 +38,10 @@ pub use placement::{label_selector, node_demand, taint, toleration};
 pub use printing::PodRow;
 pub use problem::Problem;
 pub use status_object::{Wall, status_object};
+pub use validate::{
+    ErrorKind, FieldError, Gates, Subresource, drop_disabled_fields, validate_pod, validate_pod_update,
+    validate_pod_with,
+};
 pub use yaml::{MAX_BYTES, MAX_DEPTH, MAX_UNFOLDED_BYTES, MAX_VALUES};
 
 pub use k8s_openapi::api::core::v1 as k8s;

@@ -1,0 +1,126 @@
+//! `metadata`: names, labels, annotations, owners, finalizers.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use std::collections::BTreeMap;
+
+use super::errors::{Errors, Path};
+use super::names;
+
+/// Annotations are for small things.
+const MAX_ANNOTATION_BYTES: usize = 256 << 10;
+const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+/// Annotation of a pod that stands in the API for a file on a node.
+pub(super) const MIRROR: &str = "kubernetes.io/config.mirror";
+const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+
+pub(super) fn validate(metadata: &ObjectMeta, path: &Path, errors: &mut Errors) {
+    if let Some(prefix) = metadata.generate_name.as_deref().filter(|prefix| !prefix.is_empty()) {
+        // What is generated ends in letters, so a dash may end the prefix.
+        let masked = match prefix.strip_suffix('-') {
+            Some(start) if !start.is_empty() => format!("{start}a"),
+            _ => prefix.into(),
+        };
+        errors.invalid_all(&path.child("generateName"), names::subdomain(&masked));
+    }
+    match metadata.name.as_deref().unwrap_or_default() {
+        "" => errors.required(&path.child("name"), "name or generateName is required"),
+        name => errors.invalid_all(&path.child("name"), names::subdomain(name)),
+    }
+    match metadata.namespace.as_deref().unwrap_or_default() {
+        "" => errors.required(&path.child("namespace"), ""),
+        namespace => errors.invalid_all(&path.child("namespace"), names::label(namespace)),
+    }
+    errors.not_negative(metadata.generation.unwrap_or_default(), &path.child("generation"));
+    changeable(metadata, path, errors);
+    finalizers(metadata, &path.child("finalizers"), errors);
+}
+
+/// What is looked at again in an update, on top of everything else.
+pub(super) fn changeable(metadata: &ObjectMeta, path: &Path, errors: &mut Errors) {
+    labels(metadata.labels.as_ref(), &path.child("labels"), errors);
+    annotations(metadata.annotations.as_ref(), &path.child("annotations"), errors);
+    owners(metadata.owner_references.as_deref().unwrap_or_default(), &path.child("ownerReferences"), errors);
+}
+
+/// Annotations of pods that mean something to Kubernetes.
+pub(super) fn pod_annotations(metadata: &ObjectMeta, node_name: &str, path: &Path, errors: &mut Errors) {
+    let Some(annotations) = &metadata.annotations else { return };
+    if annotations.contains_key(MIRROR) && node_name.is_empty() {
+        errors.invalid(&path.key(MIRROR), "must set spec.nodeName if mirror pod annotation is set");
+    }
+    if let Some(cost) = annotations.get(DELETION_COST) {
+        let well_formed = !cost.starts_with('+') && (cost == "0" || !cost.trim_start_matches('-').starts_with('0'));
+        errors.invalid_if(
+            !well_formed || cost.parse::<i32>().is_err(),
+            &path.key(DELETION_COST),
+            "must be a 32bit integer",
+        );
+    }
+}
+
+/// Labels, also of node selectors.
+pub(super) fn labels(labels: Option<&BTreeMap<String, String>>, path: &Path, errors: &mut Errors) {
+    for (key, value) in labels.into_iter().flatten() {
+        errors.invalid_all(path, names::qualified(key));
+        errors.invalid_all(path, names::label_value(value));
+    }
+}
+
+fn annotations(annotations: Option<&BTreeMap<String, String>>, path: &Path, errors: &mut Errors) {
+    let mut bytes = 0;
+    for (key, value) in annotations.into_iter().flatten() {
+        errors.invalid_all(path, names::qualified(&key.to_lowercase()));
+        bytes += key.len() + value.len();
+    }
+    if bytes > MAX_ANNOTATION_BYTES {
+        errors.too_long(path, MAX_ANNOTATION_BYTES);
+    }
+}
+
+fn owners(owners: &[OwnerReference], path: &Path, errors: &mut Errors) {
+    let mut controller: Option<String> = None;
+    for owner in owners {
+        let (group, version) = group_version(&owner.api_version);
+        errors.invalid_if(version.is_empty(), &path.child("apiVersion"), "version must not be empty");
+        for (text, field) in [(&owner.kind, "kind"), (&owner.name, "name"), (&owner.uid, "uid")] {
+            errors.invalid_if(text.is_empty(), &path.child(field), "must not be empty");
+        }
+        if (group, version, owner.kind.as_str()) == ("", "v1", "Event") {
+            errors.invalid(path, "/v1, Kind=Event is disallowed from being an owner");
+        }
+        if owner.controller == Some(true) {
+            let name = format!("{}/{}", owner.kind, owner.name);
+            match &controller {
+                Some(first) => errors.invalid(
+                    path,
+                    format!(
+                        "Only one reference can have Controller set to true. \
+                         Found \"true\" in references for {first} and {name}"
+                    ),
+                ),
+                None => controller = Some(name),
+            }
+        }
+    }
+}
+
+fn group_version(text: &str) -> (&str, &str) {
+    match text.split_once('/') {
+        None => ("", text),
+        Some((_, version)) if version.contains('/') => ("", ""),
+        Some((group, version)) => (group, version),
+    }
+}
+
+fn finalizers(metadata: &ObjectMeta, path: &Path, errors: &mut Errors) {
+    let finalizers = metadata.finalizers.as_deref().unwrap_or_default();
+    for (index, finalizer) in finalizers.iter().enumerate() {
+        errors.invalid_all(path, names::qualified(finalizer));
+        let is_known = finalizer.contains('/') || STANDARD_FINALIZERS.contains(&finalizer.as_str());
+        let rule = "name is neither a standard finalizer name nor is it fully qualified";
+        errors.invalid_if(!is_known, &path.index(index), rule);
+    }
+    let has = |name: &str| finalizers.iter().any(|finalizer| finalizer == name);
+    let both = "finalizer orphan and foregroundDeletion cannot be both set";
+    errors.invalid_if(has("orphan") && has("foregroundDeletion"), path, both);
+}

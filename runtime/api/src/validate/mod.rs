@@ -1,0 +1,36 @@
+//! Validation: the rules of Kubernetes for pods, with its field paths and its words.
+//!
+//! Every violation is reported, not only the first. The rules are for pods that have been defaulted
+//! ([`crate::default_pod`]); each concept has its file.
+
+mod affinity;
+mod container;
+mod env;
+mod ephemeral;
+mod errors;
+mod gates;
+mod host;
+mod lifecycle;
+mod metadata;
+mod mounts;
+mod names;
+mod network;
+mod os;
+mod paths;
+mod placement;
+mod pod;
+mod pod_resources;
+mod probe;
+mod projected;
+mod resize;
+mod resources;
+mod restart_rules;
+mod security;
+mod sources;
+mod update;
+mod volumes;
+
+pub use errors::{ErrorKind, FieldError};
+pub use gates::{Gates, drop_disabled_fields};
+pub use pod::{validate_pod, validate_pod_with};
+pub use update::{Subresource, validate_pod_update};

@@ -1,0 +1,127 @@
+//! Where and when a pod may run: gates, tolerations, spread.
+
+use k8s_openapi::api::core::v1 as k8s;
+
+use super::affinity::label_selector;
+use super::errors::{Errors, Path};
+use super::gates::Gates;
+use super::names;
+use super::pod::{text, unique};
+
+pub(super) fn readiness_gates(spec: &k8s::PodSpec, path: &Path, errors: &mut Errors) {
+    for (index, gate) in spec.readiness_gates.iter().flatten().enumerate() {
+        errors.invalid_all(&path.index(index).child("conditionType"), names::qualified(&gate.condition_type));
+    }
+}
+
+pub(super) fn scheduling_gates(spec: &k8s::PodSpec, path: &Path, errors: &mut Errors) {
+    let mut known = Vec::new();
+    for (index, gate) in spec.scheduling_gates.iter().flatten().enumerate() {
+        let path = path.index(index);
+        errors.invalid_all(&path, names::qualified(&gate.name));
+        unique(&gate.name, &mut known, &path, errors);
+    }
+}
+
+pub(super) fn scheduling_group(spec: &k8s::PodSpec, path: &Path, errors: &mut Errors) {
+    let Some(group) = &spec.scheduling_group else { return };
+    let path = path.child("podGroupName");
+    match &group.pod_group_name {
+        None => errors.invalid(&path, "must specify one of: `podGroupName`"),
+        Some(name) => errors.invalid_all(&path, names::subdomain(name)),
+    }
+}
+
+/// Also on their own, when a pod gets more of them.
+pub(super) fn tolerations(tolerations: &[k8s::Toleration], gates: &Gates, path: &Path, errors: &mut Errors) {
+    for (index, toleration) in tolerations.iter().enumerate() {
+        let path = path.index(index);
+        let operator_path = path.child("operator");
+        let (key, operator, value) = (text(&toleration.key), text(&toleration.operator), text(&toleration.value));
+        if !key.is_empty() {
+            errors.invalid_all(&path.child("key"), names::qualified(key));
+        } else if operator != "Exists" {
+            let rule = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
+            errors.invalid(&operator_path, rule);
+        }
+        let effect = text(&toleration.effect);
+        let effect_path = path.child("effect");
+        let is_odd = toleration.toleration_seconds.is_some() && effect != "NoExecute";
+        errors.invalid_if(is_odd, &effect_path, "effect must be 'NoExecute' when `tolerationSeconds` is set");
+        match operator {
+            "Equal" | "" => {
+                let broken = names::label_value(value);
+                errors.invalid_if(!broken.is_empty(), &operator_path, &broken.join(";"));
+            }
+            "Exists" => {
+                errors.invalid_if(!value.is_empty(), &operator_path, "value must be empty when `operator` is 'Exists'");
+            }
+            "Lt" | "Gt" if gates.taint_toleration_comparison_operators => {
+                let rule = "must be a valid decimal integer in canonical form";
+                errors.invalid_if(!is_canonical_integer(value), &operator_path, rule);
+            }
+            "Lt" | "Gt" => errors.not_supported(&operator_path, &["Equal", "Exists", "Lt", "Gt"]),
+            _ => errors.not_supported(&operator_path, &["Equal", "Exists"]),
+        }
+        if !effect.is_empty() {
+            errors.one_of(effect, &effect_path, &["NoSchedule", "PreferNoSchedule", "NoExecute"]);
+        }
+    }
+}
+
+fn is_canonical_integer(text: &str) -> bool {
+    text.parse::<i64>().is_ok_and(|number| number.to_string() == text)
+}
+
+pub(super) fn topology_spread(spec: &k8s::PodSpec, path: &Path, errors: &mut Errors) {
+    let constraints = spec.topology_spread_constraints.as_deref().unwrap_or_default();
+    for (index, constraint) in constraints.iter().enumerate() {
+        let path = path.index(index);
+        errors.invalid_if(constraint.max_skew <= 0, &path.child("maxSkew"), "must be greater than zero");
+        if constraint.topology_key.is_empty() {
+            errors.required(&path.child("topologyKey"), "can not be empty");
+        } else {
+            errors.invalid_all(&path.child("topologyKey"), names::qualified(&constraint.topology_key));
+        }
+        let action = constraint.when_unsatisfiable.as_str();
+        errors.one_of(action, &path.child("whenUnsatisfiable"), &["DoNotSchedule", "ScheduleAnyway"]);
+        let is_repeated = constraints[index + 1..].iter().any(|other| {
+            (&other.topology_key, &other.when_unsatisfiable)
+                == (&constraint.topology_key, &constraint.when_unsatisfiable)
+        });
+        if is_repeated {
+            errors.duplicate(&path.child("{topologyKey, whenUnsatisfiable}"));
+        }
+        if let Some(domains) = constraint.min_domains {
+            let path = path.child("minDomains");
+            errors.invalid_if(domains <= 0, &path, "must be greater than zero");
+            let rule = format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}");
+            errors.invalid_if(action != "DoNotSchedule", &path, &rule);
+        }
+        let policies = [
+            (&constraint.node_affinity_policy, "nodeAffinityPolicy"),
+            (&constraint.node_taints_policy, "nodeTaintsPolicy"),
+        ];
+        for (policy, field) in policies {
+            if let Some(policy) = policy {
+                errors.one_of(policy, &path.child(field), &["Honor", "Ignore"]);
+            }
+        }
+        label_keys(constraint, &path.child("matchLabelKeys"), errors);
+        label_selector(constraint.label_selector.as_ref(), &path.child("labelSelector"), errors);
+    }
+}
+
+fn label_keys(constraint: &k8s::TopologySpreadConstraint, path: &Path, errors: &mut Errors) {
+    let keys = constraint.match_label_keys.as_deref().unwrap_or_default();
+    let Some(selector) = &constraint.label_selector else {
+        return errors.forbidden_if(!keys.is_empty(), path, "must not be specified when labelSelector is not set");
+    };
+    for (index, key) in keys.iter().enumerate() {
+        let path = path.index(index);
+        errors.invalid_all(&path, names::qualified(key));
+        let in_labels = selector.match_labels.as_ref().is_some_and(|labels| labels.contains_key(key));
+        let in_expressions = selector.match_expressions.iter().flatten().any(|expression| expression.key == *key);
+        errors.invalid_if(in_labels || in_expressions, &path, "exists in both matchLabelKeys and labelSelector");
+    }
+}
