@@ -28,7 +28,7 @@ mod yaml;
 pub use age::age;
 pub use core_spec::{core_meta, core_spec};
 pub use decode::{Decoded, Document, decode, pod_from_json};
-pub use defaults::{default_pod, default_template};
+pub use defaults::{default_json, default_object, default_pod, default_template};
 pub use env::{
     EnvError, EnvFileError, EnvSources, container_env, env_file_value, field_value, resource_value, service_variables,
 };

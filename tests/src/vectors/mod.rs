@@ -9,6 +9,7 @@ mod backoff;
 mod cases;
 mod conditions;
 mod container_env;
+mod defaults;
 mod deletion;
 mod eviction_rank;
 mod exclusions;
@@ -27,6 +28,8 @@ mod scheduling;
 mod selectors;
 mod status_manager;
 mod termination_order;
+mod validation;
+mod validation_update;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -48,6 +51,7 @@ pub const FAMILIES: &[(&str, Answer)] = &[
     ("backoff", backoff::answer),
     ("conditions", conditions::answer),
     ("container_env", container_env::answer),
+    ("defaults", defaults::answer),
     ("deletion", deletion::answer),
     ("downward_api", container_env::downward_api),
     ("effective_grace", grace::effective_grace),
@@ -70,6 +74,8 @@ pub const FAMILIES: &[(&str, Answer)] = &[
     ("service_env", container_env::service_env),
     ("status_manager", status_manager::answer),
     ("termination_order", termination_order::answer),
+    ("validation", validation::answer),
+    ("validation_update", validation_update::answer),
 ];
 
 /// What upstream computes but nobody asks for: removed from both sides of a case before they are compared.

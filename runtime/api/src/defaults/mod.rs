@@ -2,9 +2,11 @@
 
 mod container;
 mod image;
+mod objects;
 mod pod;
 mod volumes;
 
 pub(crate) use image::has_latest_tag;
-pub(crate) use pod::{aggregate, is_pod_level};
+pub use objects::{default_json, default_object};
+pub(crate) use pod::of_containers;
 pub use pod::{default_pod, default_template};

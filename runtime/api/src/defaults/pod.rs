@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use husk_core::spec::ResourceList;
+use husk_core::resources::{is_pod_level, pod_limits, pod_requests};
+use husk_core::spec::PodSpec;
 use k8s_openapi::api::core::v1 as k8s;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::container::{self, fields, requests_from_limits, set_text};
 use super::volumes;
-use crate::amount;
+use crate::{amount, core_spec};
 
 /// Fills in a pod as Kubernetes does when it is created.
 pub fn default_pod(pod: &mut k8s::Pod) {
@@ -59,8 +60,8 @@ fn pod_resources(spec: &mut k8s::PodSpec) {
     let Some(resources) = &spec.resources else { return };
     let has = |list: &Option<BTreeMap<String, Quantity>>| list.as_ref().is_some_and(|list| !list.is_empty());
     let (has_limits, has_requests) = (has(&resources.limits), has(&resources.requests));
-    let requested = aggregate(spec, |resources| resources.requests.as_ref());
-    let limited = aggregate(spec, |resources| resources.limits.as_ref());
+    let of_containers = of_containers(spec);
+    let (requested, limited) = (pod_requests(&of_containers), pod_limits(&of_containers));
     let Some(resources) = &mut spec.resources else { return };
     if has_limits || has_requests {
         for (name, amount) in limited.iter().filter(|(name, _)| name.starts_with("hugepages-")) {
@@ -81,50 +82,8 @@ fn pod_resources(spec: &mut k8s::PodSpec) {
     }
 }
 
-/// Resources that can be given for a pod as a whole.
-pub(crate) fn is_pod_level(name: &str) -> bool {
-    matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
-}
-
-/// What the containers need together: app containers and sidecars at once, or the greediest init container with the
-/// sidecars before it.
-pub(crate) fn aggregate(
-    spec: &k8s::PodSpec,
-    of: impl Fn(&k8s::ResourceRequirements) -> Option<&BTreeMap<String, Quantity>>,
-) -> ResourceList {
-    let amounts = |container: &k8s::Container| amount::list(container.resources.as_ref().and_then(&of));
-    let mut running = ResourceList::new();
-    for container in &spec.containers {
-        add(&mut running, &amounts(container));
-    }
-    let mut sidecars = ResourceList::new();
-    let mut starting = ResourceList::new();
-    for container in spec.init_containers.iter().flatten() {
-        let mut needed = amounts(container);
-        if container.restart_policy.as_deref() == Some("Always") {
-            add(&mut running, &needed);
-            add(&mut sidecars, &needed);
-            needed = sidecars.clone();
-        } else {
-            add(&mut needed, &sidecars);
-        }
-        raise(&mut starting, &needed);
-    }
-    raise(&mut running, &starting);
-    running
-}
-
-fn add(sum: &mut ResourceList, more: &ResourceList) {
-    for (name, amount) in more {
-        sum.entry(name.clone()).or_default().add_saturating(amount);
-    }
-}
-
-fn raise(most: &mut ResourceList, other: &ResourceList) {
-    for (name, amount) in other {
-        let known = most.entry(name.clone()).or_insert_with(|| amount.clone());
-        if *known < *amount {
-            *known = amount.clone();
-        }
-    }
+/// The pod as the core sees it, without what is said for the pod as a whole.
+pub(crate) fn of_containers(spec: &k8s::PodSpec) -> PodSpec {
+    let spec = k8s::PodSpec { resources: None, overhead: None, ..spec.clone() };
+    core_spec(&k8s::Pod { spec: Some(spec), ..k8s::Pod::default() })
 }

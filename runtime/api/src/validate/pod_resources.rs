@@ -1,12 +1,13 @@
 //! Resources of a pod as a whole: they bound what its containers ask for.
 
+use husk_core::resources::{is_pod_level, pod_requests};
 use k8s_openapi::api::core::v1 as k8s;
 
 use super::container::Scope;
 use super::errors::{Errors, Path};
 use super::resources;
 use crate::amount;
-use crate::defaults::{aggregate, is_pod_level};
+use crate::defaults::of_containers;
 
 pub(super) fn validate(written: &k8s::ResourceRequirements, scope: &Scope<'_>, path: &Path, errors: &mut Errors) {
     if scope.spec.os.as_ref().is_some_and(|os| os.name == "windows") {
@@ -16,8 +17,7 @@ pub(super) fn validate(written: &k8s::ResourceRequirements, scope: &Scope<'_>, p
         errors.forbidden(&path.child("claims"), "claims may not be set for Resources at pod-level");
     }
     resources::validate(written, name_rules, scope.claims, path, errors);
-    let requested = aggregate(scope.spec, |resources| resources.requests.as_ref());
-    for (name, sum) in &requested {
+    for (name, sum) in &pod_requests(&of_containers(scope.spec)) {
         let Some(request) = written.requests.as_ref().and_then(|requests| requests.get(name)) else { continue };
         if *sum > amount::of(request) {
             let rule = format!("must be greater than or equal to aggregate container requests of {sum}");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use husk_core::qos::qos_class;
 use k8s_openapi::api::core::v1 as k8s;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
@@ -9,7 +10,7 @@ use super::errors::{Errors, Path};
 use super::gates::Gates;
 use super::pod::metadata_and_spec;
 use super::update::{equal, is_mirror, object_meta, with_identity};
-use crate::amount;
+use crate::core_spec;
 use crate::defaults::default_pod;
 
 pub(super) fn validate(old: &k8s::Pod, new: &k8s::Pod, gates: &Gates, errors: &mut Errors) {
@@ -26,7 +27,7 @@ pub(super) fn validate(old: &k8s::Pod, new: &k8s::Pod, gates: &Gates, errors: &m
         return errors.forbidden(&here, "windows pods cannot be resized");
     }
     let path = Path::new("spec");
-    if qos_class(old_spec) != qos_class(new_spec) {
+    if qos_class(&core_spec(old)) != qos_class(&core_spec(new)) {
         errors.invalid(&path, "Pod QOS Class may not change as a result of resizing");
     }
     if !same_containers(old_spec, new_spec, &path, errors) {
@@ -140,46 +141,4 @@ fn set_back(
         }
     }
     Some(resources)
-}
-
-/// The three classes of service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum QosClass {
-    Guaranteed,
-    Burstable,
-    BestEffort,
-}
-
-/// Which of them a pod falls into: by its own resources, or else by those of its containers.
-fn qos_class(spec: &k8s::PodSpec) -> QosClass {
-    let empty = k8s::ResourceRequirements::default();
-    let all: Vec<&k8s::ResourceRequirements> = match &spec.resources {
-        Some(resources) => vec![resources],
-        None => {
-            let init = spec.init_containers.iter().flatten();
-            spec.containers.iter().chain(init).map(|c| c.resources.as_ref().unwrap_or(&empty)).collect()
-        }
-    };
-    let mut is_guaranteed = true;
-    let mut sums = [BTreeMap::new(), BTreeMap::new()];
-    for resources in all {
-        for (sum, list) in sums.iter_mut().zip([&resources.requests, &resources.limits]) {
-            let amounts = amount::list(list.as_ref()).into_iter();
-            let counted =
-                amounts.filter(|(name, amount)| matches!(name.as_str(), "cpu" | "memory") && amount.signum() > 0);
-            for (name, amount) in counted {
-                sum.entry(name).or_insert_with(husk_core::quantity::Quantity::default).add_saturating(&amount);
-            }
-        }
-        let limits = amount::list(resources.limits.as_ref());
-        is_guaranteed &= ["cpu", "memory"].iter().all(|name| limits.get(*name).is_some_and(|limit| limit.signum() > 0));
-    }
-    let [requests, limits] = sums;
-    if requests.is_empty() && limits.is_empty() {
-        QosClass::BestEffort
-    } else if is_guaranteed && requests == limits {
-        QosClass::Guaranteed
-    } else {
-        QosClass::Burstable
-    }
 }
