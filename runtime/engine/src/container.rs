@@ -183,9 +183,11 @@ impl Container {
         };
         let engine = context.engine.clone();
         engine.threads().spawn(async move {
-            let ended = context.run(program, guest, stop.subscribe()).await;
-            log.flush();
-            context.ended.send_replace(Some(ended));
+            // However this task ends, those who wait for the container hear of it.
+            let end = End { context, log };
+            let ended = end.context.run(program, guest, stop.subscribe()).await;
+            end.log.flush();
+            end.context.ended.send_replace(Some(ended));
         });
         Ok(Self(Arc::new(inner)))
     }
@@ -262,6 +264,22 @@ impl Container {
     /// its arguments. It is killed when the container ends or the answer is dropped.
     pub async fn exec(&self, command: &[String]) -> Result<Exec, StartError> {
         Exec::start(self.0.context.clone(), command).await
+    }
+}
+
+/// The end of a container's task: by a bug of the node it may be a panic.
+struct End {
+    context: Arc<ExecContext>,
+    log: Log,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.context.ended.send_if_modified(|ended| {
+            let lost = ended.is_none();
+            ended.get_or_insert_with(Ended::lost);
+            lost
+        });
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::process::{Resource, Rlimit};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::OnceCell;
 use wasmtime_wasi::{I32Exit, p1, p2};
@@ -79,8 +80,10 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Builds the engine and starts its threads.
+    /// Builds the engine and starts its threads. Raises this process's limit of open files to what it may have: each directory
+    /// and socket of each container is one.
     pub fn new(config: EngineConfig) -> Result<Self, EngineError> {
+        raise_open_files();
         let failed = |error: wasmtime::Error| EngineError(format!("wasmtime could not be set up: {error:#}"));
         let wasm = wasmtime::Engine::new(&wasmtime_config(&config)).map_err(failed)?;
         let linkers = Arc::new(linkers(&wasm).map_err(failed)?);
@@ -152,6 +155,14 @@ impl Engine {
             });
         }
         programs.entry(*digest).or_default().clone()
+    }
+}
+
+fn raise_open_files() {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    if let Err(error) = rustix::process::setrlimit(Resource::Nofile, raised) {
+        tracing::debug!("limit of open files stays at {:?}: {error}", limit.current);
     }
 }
 

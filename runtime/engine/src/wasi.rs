@@ -9,13 +9,16 @@ use wasmtime_wasi::cli::{AsyncStdinStream, IsTerminal, StdoutStream};
 use wasmtime_wasi::p1::WasiP1Ctx;
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 use wasmtime_wasi::sockets::SocketAddrUse;
-use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
+use wasmtime_wasi::{FsPerms, WasiCtxBuilder, WasiView as _};
 
 use crate::container::Mount;
 use crate::net::{Egress, PodAddress};
 
 /// Bytes that a guest may write at once.
 const WRITE_PERMIT: usize = 64 * 1024;
+
+/// Files, sockets, streams and timers that a guest may hold at once.
+const MAX_HANDLES: usize = 4096;
 
 /// What takes the output of an instance. Never waits, so it is `write` and no more.
 pub(crate) trait Sink: Send + Sync + 'static {
@@ -70,7 +73,9 @@ pub(crate) fn context(setting: Setting<'_>) -> Result<WasiP1Ctx, MountError> {
     });
     // Addresses are resolved as names, too; which names are is decided in `sockets`.
     builder.allow_tcp(true).allow_udp(true).allow_ip_name_lookup(true);
-    Ok(builder.build_p1())
+    let mut context = builder.build_p1();
+    context.ctx().table.set_max_capacity(MAX_HANDLES);
+    Ok(context)
 }
 
 /// The second line of defence behind `sockets`, which has translated the address already.

@@ -1,7 +1,7 @@
 //! Signals and KILL.
 
 use husk_core::io::Outcome;
-use husk_engine::{ContainerConfig, Delivery};
+use husk_engine::{ContainerConfig, Delivery, Mount};
 
 use crate::support::{image, module, next_line, start, text};
 
@@ -29,6 +29,38 @@ async fn kill_ends_any_guest() {
         assert_eq!(container.wait().await, Outcome::Signal(9), "{what}");
         assert_eq!(container.memory(), 0, "{what}");
     }
+}
+
+/// Opens the file `pipe` in the first directory, says "up", and reads it.
+const READS_PIPE: &str = r#"(module
+    (import "wasi_snapshot_preview1" "path_open"
+        (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+    (memory (export "memory") 1)
+    (data (i32.const 0) "pipeup\n")
+    (func (export "_start")
+        (i32.store (i32.const 512) (i32.const 4))
+        (i32.store (i32.const 516) (i32.const 3))
+        (drop (call $write (i32.const 1) (i32.const 512) (i32.const 1) (i32.const 520)))
+        (if (call $open (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 4) (i32.const 0)
+            (i64.const 2) (i64.const 0) (i32.const 0) (i32.const 64)) (then unreachable))
+        (drop (call $read (i32.load (i32.const 64)) (i32.const 512) (i32.const 1) (i32.const 520)))
+        unreachable))"#;
+
+#[tokio::test]
+async fn kill_does_not_wait_for_a_file_that_never_answers() {
+    let directory = tempfile::tempdir().expect("directory");
+    let pipe = directory.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    // Held open for writing, so that opening it for reading succeeds and reading it doesn't.
+    let _writer = std::fs::File::options().read(true).write(true).open(&pipe).expect("pipe");
+    let mut config = ContainerConfig::new(image(READS_PIPE).await);
+    config.mounts = vec![Mount { host: directory.path().into(), guest: "/data".into(), read_only: false }];
+    let (container, log) = start(config).await;
+    assert_eq!(next_line(&log).await, "up");
+    container.kill();
+    assert_eq!(container.wait().await, Outcome::Signal(9));
 }
 
 #[tokio::test]
