@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::slot::SlotState;
 use super::{Out, Pod, SandboxState};
 use crate::deletion::{self, Deletion};
 use crate::event::EventKind;
@@ -97,12 +98,16 @@ impl Pod {
         if let Some((reason, message)) = cause.status() {
             self.event(out, None, EventKind::Normal, reason, message);
         }
-        let is_live = |name: &str| self.slot_named(name).is_some_and(|index| self.slots[index].is_live());
+        // One that is just being started counts: it is down only once its start is answered.
+        let may_run = |name: &str| {
+            let state = self.slot_named(name).map(|index| &self.slots[index].state);
+            matches!(state, Some(SlotState::Starting { .. } | SlotState::Live(_)))
+        };
         let waits: Vec<Vec<usize>> = self
             .slots
             .iter()
             .map(|slot| {
-                let others = termination_order::waits_for(&self.spec, &slot.name, is_live);
+                let others = termination_order::waits_for(&self.spec, &slot.name, may_run);
                 others.into_iter().filter_map(|other| self.slot_named(other)).collect()
             })
             .collect();

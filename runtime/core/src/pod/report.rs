@@ -14,7 +14,20 @@ use crate::status_manager;
 
 impl Pod {
     /// Makes the status anew and publishes it if it changed.
+    ///
+    /// A status also depends on the one before it, so upstream's comes to rest after a few syncs; this one does at once.
     pub(super) fn report(&mut self, out: &mut Out<'_>) {
+        let mut changed = false;
+        while self.renew_status(out) {
+            changed = true;
+        }
+        if changed && !self.gone {
+            out.order(Action::StatusChanged { pod: self.uid.clone() });
+        }
+    }
+
+    /// Makes the status anew. Returns true if it changed.
+    fn renew_status(&mut self, out: &Out<'_>) -> bool {
         let over = self.ending.is_some() && self.all_down();
         let failed_by_node = self.ending.and_then(|ending| ending.cause.status());
         let failed_by_node = failed_by_node.map(|(reason, message)| (Word::Borrowed(reason), message));
@@ -36,13 +49,9 @@ impl Pod {
         add_restart_in_place(&mut new);
         // As long as the pod isn't over, a container may still run (again), whatever the statuses look like (PHASE-08).
         let merged = status_manager::merge(&self.status, new, !over, out.now);
-        if merged == self.status {
-            return;
-        }
+        let changed = merged != self.status;
         self.status = merged;
-        if !self.gone {
-            out.order(Action::StatusChanged { pod: self.uid.clone() });
-        }
+        changed
     }
 
     /// Why containers don't run that would. In a pod that ends none would.

@@ -10,7 +10,7 @@ use crate::actions::{self, PodActions, PodView};
 use crate::io::Action;
 use crate::restart;
 use crate::runtime::{InstanceState, StopReason};
-use crate::spec::ContainerKind;
+use crate::spec::{ContainerKind, ContainerSpec};
 use crate::time::Instant;
 
 impl Pod {
@@ -19,6 +19,10 @@ impl Pod {
         self.drive_hooks(out);
         if self.ending.is_none() && self.active_deadline().is_some_and(|at| at <= out.now) {
             self.end(Cause::DeadlineExceeded, out);
+        }
+        if self.ending.is_none() && self.phase_is_final() {
+            // Sidecars don't keep it, whatever state they are in (SIDE-06).
+            self.end(Cause::Finished, out);
         }
         if self.ending.is_none() && !self.blocked {
             self.decide(out);
@@ -50,6 +54,18 @@ impl Pod {
         };
         let deadline = self.active_deadline().filter(|_| self.ending.is_none());
         slots.chain(sandbox).chain(deadline).chain(self.next_probe()).min()
+    }
+
+    /// All app containers ended, and none will run again.
+    fn phase_is_final(&self) -> bool {
+        let policy = self.spec.restart_policy;
+        let ended_for_good = |container: &ContainerSpec| {
+            let newest = self.runtime.newest(&container.name);
+            newest.is_some_and(|newest| {
+                newest.state == InstanceState::Exited && !restart::should_restart_exited(container, policy, newest)
+            })
+        };
+        !self.spec.containers.is_empty() && self.spec.containers.iter().all(ended_for_good)
     }
 
     fn decide(&mut self, out: &mut Out<'_>) {
