@@ -30,6 +30,8 @@ pub struct Document {
     pub line: usize,
     /// The object.
     pub object: Object,
+    /// Where the object stands in its document: empty, or `items[3]` in a list.
+    pub(crate) prefix: String,
     /// The object as written, for line numbers.
     node: Node,
 }
@@ -38,6 +40,11 @@ impl Document {
     /// The line of a field, or of the nearest thing around it that is there.
     pub fn line_of(&self, path: &str) -> usize {
         self.node.line_of(path)
+    }
+
+    /// What is written in a field, if that is short enough for a message.
+    pub(crate) fn shown(&self, path: &str) -> Option<String> {
+        self.node.shown(path)
     }
 }
 
@@ -124,7 +131,10 @@ impl Reading<'_> {
             return;
         }
         match typed_object(kind.kind, json) {
-            Ok(object) => self.decoded.documents.push(Document { index, line: node.line, object, node }),
+            Ok(object) => {
+                let (line, prefix) = (node.line, prefix.into());
+                self.decoded.documents.push(Document { index, line, object, prefix, node });
+            }
             Err((path, message)) => self.error(index, Some(node.line_of(&path)), &path, message),
         }
     }

@@ -1,11 +1,13 @@
 //! Kubernetes objects in and out: the manifest as it is written on one side, what the core decides on at the other.
 //!
-//! * [`decode`] reads a manifest strictly, [`default_pod`] fills in what Kubernetes would.
+//! * [`check`] reads a manifest and says everything that is wrong with it; [`decode`] only reads, strictly.
+//! * [`default_pod`] fills in what Kubernetes would, [`validate_pod`] has its rules.
 //! * [`pod_of`] gives the pod of an object, [`core_spec`] and [`core_meta`] the core's view of it.
 //! * [`status_object`] gives the status back as clients read it, [`PodRow`] as a table shows it.
 
 mod age;
 mod amount;
+mod check;
 mod core_spec;
 mod decode;
 mod defaults;
@@ -26,6 +28,7 @@ mod validate;
 mod yaml;
 
 pub use age::age;
+pub use check::check;
 pub use core_spec::{core_meta, core_spec};
 pub use decode::{Decoded, Document, decode, pod_from_json};
 pub use defaults::{default_json, default_object, default_pod, default_template};
@@ -33,7 +36,7 @@ pub use env::{
     EnvError, EnvFileError, EnvSources, container_env, env_file_value, field_value, resource_value, service_variables,
 };
 pub use hostname::{Hostname, hostname};
-pub use object::{Object, pod_of};
+pub use object::{DEFAULT_NAMESPACE, Object, pod_of};
 pub use placement::{label_selector, node_demand, taint, toleration};
 pub use printing::PodRow;
 pub use problem::Problem;

@@ -60,14 +60,27 @@ impl Object {
     }
 }
 
+/// The namespace of objects that don't name one.
+pub const DEFAULT_NAMESPACE: &str = "default";
+
 /// The pod itself, or the first pod of a template: it has the name of its object.
 pub fn pod_of(object: &Object) -> Option<Pod> {
-    if let Object::Pod(pod) = object {
-        return Some((**pod).clone());
+    let mut pod = match (object, object.template()) {
+        (Object::Pod(pod), _) => (**pod).clone(),
+        (_, None) => return None,
+        (_, Some(template)) => {
+            let owner = object.metadata();
+            let metadata = ObjectMeta {
+                name: owner.name.clone(),
+                namespace: owner.namespace.clone(),
+                ..template.metadata.clone().unwrap_or_default()
+            };
+            Pod { metadata, spec: template.spec.clone(), status: None }
+        }
+    };
+    let namespace = pod.metadata.namespace.get_or_insert_default();
+    if namespace.is_empty() {
+        *namespace = DEFAULT_NAMESPACE.into();
     }
-    let template = object.template()?.clone();
-    let owner = object.metadata();
-    let labels = template.metadata.unwrap_or_default();
-    let metadata = ObjectMeta { name: owner.name.clone(), namespace: owner.namespace.clone(), ..labels };
-    Some(Pod { metadata, spec: template.spec, status: None })
+    Some(pod)
 }

@@ -54,6 +54,25 @@ impl Node {
     /// The line of a field, or of the nearest thing around it that is there: a missing field is best looked for where
     /// its parent begins.
     pub(crate) fn line_of(&self, path: &str) -> usize {
+        self.walk(path).0
+    }
+
+    /// What stands in a field, if it is there and short enough to be shown.
+    pub(crate) fn shown(&self, path: &str) -> Option<String> {
+        match self.walk(path) {
+            (_, Some(node)) => match &node.value {
+                Value::Str(text) => Some(format!("{:?}", shortened(text))),
+                Value::Int(value) => Some(value.to_string()),
+                Value::Float(value) => Some(value.to_string()),
+                Value::Bool(value) => Some(value.to_string()),
+                Value::Null | Value::List(_) | Value::Map(_) => None,
+            },
+            (_, None) => None,
+        }
+    }
+
+    /// As far as the path leads: the last line on it, and the value if it leads to one.
+    fn walk(&self, path: &str) -> (usize, Option<&Self>) {
         let mut node = self;
         let mut line = self.line;
         for segment in segments(path) {
@@ -64,11 +83,11 @@ impl Node {
                 }
                 _ => None,
             };
-            let Some((found, below)) = next else { break };
+            let Some((found, below)) = next else { return (line, None) };
             line = found;
             node = below;
         }
-        line
+        (line, Some(node))
     }
 
     /// As JSON, without any knowledge of fields.
