@@ -54,7 +54,11 @@ fn tagged_rows() -> Result<Table> {
         for file in rust_files(&root.join(part)) {
             let text = fs::read_to_string(&file).with_context(|| format!("could not read {}", file.display()))?;
             let name = file.strip_prefix(&root).unwrap_or(&file).display().to_string();
-            for (number, line) in text.lines().enumerate() {
+            let lines: Vec<&str> = text.lines().collect();
+            for (number, line) in lines.iter().enumerate() {
+                if !is_above_a_test(&lines[number + 1..]) {
+                    continue;
+                }
                 let Some(rows) = line.trim_start().strip_prefix("// spec:") else { continue };
                 for row in rows.split([',', ' ']).filter(|row| is_row(row)) {
                     table.entry(row.to_owned()).or_default().push(format!("{name}:{}", number + 1));
@@ -63,6 +67,13 @@ fn tagged_rows() -> Result<Table> {
         }
     }
     Ok(table)
+}
+
+/// Whether nothing but comments and attributes is between here and a `#[test]`.
+fn is_above_a_test(lines: &[&str]) -> bool {
+    let mut lines =
+        lines.iter().map(|line| line.trim()).take_while(|line| line.starts_with("//") || line.starts_with("#["));
+    lines.any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"))
 }
 
 /// `INIT-03` and the like.

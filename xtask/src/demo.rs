@@ -1,9 +1,11 @@
 //! `cargo xtask demo`: from nothing to a running pod.
 
+use std::process::Command;
+
 use anyhow::{Context, Result};
 use pico_args::Arguments;
 
-use crate::run::{cargo, run, run_quietly};
+use crate::run::{build_husk, line, root, run};
 use crate::toolchain::{WASIP1, WASIP2};
 use crate::{Verb, guests, setup};
 
@@ -26,8 +28,8 @@ fn demo(arguments: Arguments) -> Result<()> {
     setup::targets(&[WASIP2, WASIP1])?;
     guests::build_all_rust()?;
     eprintln!("demo: building husk (some minutes the first time: a compiler is part of it)");
-    run_quietly(cargo().args(["build", "--package", "husk"]))?;
-    eprintln!("demo: husk run {POD}");
-    run(cargo().args(["run", "--quiet", "--package", "husk", "--", "run"]).args(arguments.finish()).arg(POD))
-        .context("the demo's pod did not succeed")
+    let mut husk = Command::new(build_husk()?);
+    husk.current_dir(root()).arg("run").args(arguments.finish()).arg(POD);
+    eprintln!("demo: {}", line(&husk));
+    run(&mut husk).context("the demo's pod did not succeed")
 }

@@ -36,6 +36,15 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
+/// Builds `husk` as the tests use it, and says where it is.
+///
+/// As a part of the workspace: for the package alone cargo would choose other features for shared dependencies and
+/// compile wasmtime a second time.
+pub(crate) fn build_husk() -> Result<PathBuf> {
+    run_quietly(cargo().args(["build", "--workspace", "--bin", "husk"]))?;
+    Ok(target_dir().join("debug/husk"))
+}
+
 /// A program of this name in one of the folders of `PATH`.
 pub(crate) fn which(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
