@@ -5,6 +5,7 @@
 //! | finish my work when the pod is stopped | [`run_until_stopped`], or [`signals::stop_requested`] in a loop of my own |
 //! | handle each signal myself | [`signals::next`] (never blocks), [`signals::wait`] (sleeps until a signal or a timeout) |
 //! | say when I can do my work | [`health::ready`] |
+//! | end with an exit code of my own | [`exit`] |
 //! | write log lines | [`info!`], [`warn!`], [`error!`] |
 //!
 //! A module *declares* that it handles stop signals by importing the lifecycle interface, and it imports the interface
@@ -27,6 +28,7 @@
 //! }
 //! ```
 
+mod exit;
 pub mod health;
 pub mod log;
 pub mod signals;
@@ -34,6 +36,7 @@ mod sys;
 
 use std::time::{Duration, Instant};
 
+pub use exit::exit;
 pub use signals::Signal;
 
 /// Calls `work` once per `period` until the pod is stopped, and returns the signal that stopped it.

@@ -36,6 +36,11 @@ pub(crate) fn ready(is_ready: bool) {
     health::ready(is_ready);
 }
 
+pub(crate) fn exit(code: u8) -> ! {
+    wasip2::cli::exit::exit_with_code(code);
+    unreachable!("the node ends the instance within the call")
+}
+
 fn signal(signal: signals::Signal) -> Signal {
     match signal {
         signals::Signal::Hup => Signal::Hup,

@@ -8,8 +8,8 @@ mod core_module;
 pub mod native;
 
 #[cfg(all(target_os = "wasi", target_env = "p2"))]
-pub(crate) use component::{next, ready, wait};
+pub(crate) use component::{exit, next, ready, wait};
 #[cfg(all(target_os = "wasi", not(target_env = "p2")))]
-pub(crate) use core_module::{next, ready, wait};
+pub(crate) use core_module::{exit, next, ready, wait};
 #[cfg(not(target_os = "wasi"))]
-pub(crate) use native::{next, ready, wait};
+pub(crate) use native::{exit, next, ready, wait};

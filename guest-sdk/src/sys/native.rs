@@ -55,3 +55,7 @@ pub(crate) fn wait(timeout: Option<Duration>) -> Option<Signal> {
 pub(crate) fn ready(is_ready: bool) {
     READY.set(Some(is_ready));
 }
+
+pub(crate) fn exit(code: u8) -> ! {
+    std::process::exit(i32::from(code))
+}

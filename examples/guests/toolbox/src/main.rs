@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     }
     let mut shell = Shell::from_environment();
     let status = shell.main(&args);
-    ExitCode::from(u8::try_from(status & 0xff).unwrap_or(255))
+    husk_guest::exit(u8::try_from(status & 0xff).unwrap_or(255))
 }
 
 /// `/usr/bin/sleep` and `sleep.wasm` are both `sleep`.
