@@ -46,7 +46,11 @@ pub(crate) struct Script {
     /// How often the image can't be had.
     pub(crate) image_failures: u32,
     pub(crate) image_reason: &'static str,
+    pub(crate) image_present: bool,
+    pub(crate) pull_delay: Duration,
     pub(crate) start_delay: Duration,
+    /// How long a probe takes.
+    pub(crate) probe_delay: Duration,
 }
 
 impl Default for Script {
@@ -58,7 +62,10 @@ impl Default for Script {
             hooks: BTreeMap::new(),
             image_failures: 0,
             image_reason: "ErrImagePull",
+            image_present: true,
+            pull_delay: Duration::ZERO,
             start_delay: Duration::ZERO,
+            probe_delay: Duration::ZERO,
         }
     }
 }
@@ -73,6 +80,11 @@ pub(crate) struct World {
     /// Every status that was published.
     pub(crate) statuses: Vec<(Instant, PodStatus)>,
     pub(crate) gone: BTreeSet<PodUid>,
+    pub(crate) sandbox_delay: Duration,
+    /// How often the sandbox can't be made.
+    pub(crate) sandbox_failures: u32,
+    pub(crate) teardown_delay: Duration,
+    applied: Vec<PodUid>,
     scripts: BTreeMap<String, Script>,
     due: BTreeMap<(Instant, u64), Input>,
     sequence: u64,
@@ -88,7 +100,14 @@ impl World {
     }
 
     pub(crate) fn configured(config: NodeConfig, spec: PodSpec, scripts: &[(&str, Script)]) -> Self {
-        let mut world = Self {
+        let mut world = Self::empty(config, scripts);
+        world.apply("p", "u1", spec);
+        world
+    }
+
+    /// A world without pods.
+    pub(crate) fn empty(config: NodeConfig, scripts: &[(&str, Script)]) -> Self {
+        Self {
             node: Node::new(config),
             now: Instant::from_secs(1000),
             uid: PodUid::from("u1"),
@@ -96,20 +115,39 @@ impl World {
             events: Vec::new(),
             statuses: Vec::new(),
             gone: BTreeSet::new(),
+            sandbox_delay: Duration::ZERO,
+            sandbox_failures: 0,
+            teardown_delay: Duration::ZERO,
+            applied: Vec::new(),
             scripts: scripts.iter().map(|(name, script)| ((*name).to_owned(), script.clone())).collect(),
             due: BTreeMap::new(),
             sequence: 0,
             running: BTreeMap::new(),
             started: BTreeMap::new(),
             pulls: BTreeMap::new(),
-        };
-        world.input(Input::Applied { meta: meta("p", "u1"), spec: Box::new(spec) });
-        world
+        }
+    }
+
+    /// Creates or changes a pod in namespace `d`.
+    pub(crate) fn apply(&mut self, name: &str, uid: &str, spec: PodSpec) {
+        self.applied.push(uid.into());
+        self.input(Input::Applied { meta: meta(name, uid), spec: Box::new(spec) });
     }
 
     pub(crate) fn input(&mut self, input: Input) {
         self.node.handle(self.now, input);
         self.carry_out();
+        self.check_at_rest(self.now);
+    }
+
+    /// Everything that was due is done: looking again changes nothing, and the next thing that is due is later.
+    fn check_at_rest(&mut self, now: Instant) {
+        for pod in self.applied.clone() {
+            self.node.handle(now, Input::TornDown { pod, attempt: u32::MAX });
+            assert_eq!(self.node.poll_action(), None, "at {now:?} something was left to be done");
+        }
+        let wake = self.node.next_wake();
+        assert!(wake.is_none_or(|wake| wake > now), "at {now:?} the next wake-up is {wake:?}");
     }
 
     pub(crate) fn delete(&mut self, grace_seconds: Option<i64>) {
@@ -130,6 +168,7 @@ impl World {
             let Some(next) = [fact, wake].into_iter().flatten().min().filter(|at| *at <= end) else { break };
             steps += 1;
             assert!(steps < 1_000_000, "the world does not come to rest");
+            self.check_at_rest(self.now.max(Instant::from_nanos(next.as_nanos() - 1)));
             self.now = self.now.max(next);
             if fact.is_some_and(|at| at <= self.now) {
                 if let Some((_, input)) = self.due.pop_first() {
@@ -145,8 +184,19 @@ impl World {
                 self.node.advance(self.now);
             }
             self.carry_out();
+            self.check_at_rest(self.now);
         }
         self.now = self.now.max(end);
+        self.node.advance(self.now);
+        assert_eq!(self.node.poll_action(), None, "at {:?} something was due and not announced", self.now);
+    }
+
+    /// Nobody looks until that many seconds after the pod was applied, whatever is due.
+    pub(crate) fn oversleep(&mut self, seconds: f64) {
+        self.now = Instant::from_secs(1000) + Duration::from_secs_f64(seconds);
+        self.node.advance(self.now);
+        self.carry_out();
+        self.check_at_rest(self.now);
     }
 
     /// Runs for that many seconds.
@@ -162,6 +212,7 @@ impl World {
 
     fn carry_out(&mut self) {
         while let Some(action) = self.node.poll_action() {
+            self.check_not_gone(&action);
             match &action {
                 Action::Record { event } => {
                     self.events.push(event.clone());
@@ -184,10 +235,31 @@ impl World {
         }
     }
 
+    /// Of a pod that is gone nothing is begun, shown or asked any more.
+    fn check_not_gone(&self, action: &Action) {
+        let pod = match action {
+            Action::SetUp { pod, .. } | Action::StatusChanged { pod } | Action::Gone { pod } => pod,
+            Action::PullImage { instance }
+            | Action::Start { instance }
+            | Action::Signal { instance, .. }
+            | Action::RunProbe { instance, .. }
+            | Action::RunHook { instance, .. } => &instance.pod,
+            Action::Kill { .. } | Action::CancelHook { .. } | Action::Teardown { .. } | Action::Record { .. } => return,
+        };
+        assert!(!self.gone.contains(pod), "{action:?} for a pod that is gone");
+    }
+
     fn obey(&mut self, action: Action) {
         match action {
             Action::SetUp { pod, attempt } => {
-                self.answer(Duration::ZERO, Input::SandboxReady { pod, attempt, ips: vec!["127.1.2.3".into()] });
+                let answer = if self.sandbox_failures > 0 {
+                    self.sandbox_failures -= 1;
+                    let (reason, message) = ("FailedCreatePodSandBox".into(), "no address is left".into());
+                    Input::SandboxFailed { pod, attempt, reason, message }
+                } else {
+                    Input::SandboxReady { pod, attempt, ips: vec!["127.1.2.3".into()] }
+                };
+                self.answer(self.sandbox_delay, answer);
             }
             Action::PullImage { instance } => {
                 let script = self.script_of(&instance);
@@ -195,11 +267,12 @@ impl World {
                 *pulls += 1;
                 let failed = *pulls <= script.image_failures;
                 self.answer(
-                    Duration::ZERO,
+                    script.pull_delay,
                     if failed {
                         Input::ImageFailed { instance, reason: script.image_reason.into(), message: "not there".into() }
                     } else {
-                        Input::ImageReady { instance, image_id: "sha256:1".into(), already_present: true }
+                        let already_present = script.image_present;
+                        Input::ImageReady { instance, image_id: "sha256:1".into(), already_present }
                     },
                 );
             }
@@ -221,14 +294,14 @@ impl World {
                 let found = script.probes.iter().find(|(k, from, to, _)| *k == kind && *from <= since && since < *to);
                 let result = found.map_or(ProbeOutcome::Success, |(.., outcome)| *outcome);
                 let message = "as scripted".into();
-                self.answer(Duration::ZERO, Input::ProbeResult { instance, kind, run, result, message });
+                self.answer(script.probe_delay, Input::ProbeResult { instance, kind, run, result, message });
             }
             Action::RunHook { instance, hook } => {
                 if let Some((after, result)) = self.script_of(&instance).hooks.get(&hook).cloned() {
                     self.answer(after, Input::HookDone { instance, hook, result });
                 }
             }
-            Action::Teardown { pod, attempt } => self.answer(Duration::ZERO, Input::TornDown { pod, attempt }),
+            Action::Teardown { pod, attempt } => self.answer(self.teardown_delay, Input::TornDown { pod, attempt }),
             Action::CancelHook { .. } | Action::StatusChanged { .. } | Action::Gone { .. } | Action::Record { .. } => {}
         }
     }
