@@ -1,0 +1,5 @@
+//! What the example guests share.
+
+pub mod duration;
+pub mod http;
+pub mod server;
