@@ -5,7 +5,6 @@
 mod faults;
 
 use std::path::Path;
-use std::process::ExitCode;
 use std::thread;
 
 use guest_support::duration;
@@ -26,21 +25,19 @@ ways:
   sleep           sleep without end
   log COUNT       write so many lines, then exit with 0";
 
-fn main() -> ExitCode {
+fn main() {
     let mut args: Vec<String> = std::env::args().skip(1).collect();
     if args.is_empty() {
         args = std::env::var("CRASHER").unwrap_or_default().split_whitespace().map(str::to_owned).collect();
     }
-    match crash(&args) {
-        Ok(code) => code,
-        Err(message) => {
-            eprintln!("crasher: {message}\n{USAGE}");
-            ExitCode::from(2)
-        }
-    }
+    let code = crash(&args).unwrap_or_else(|message| {
+        eprintln!("crasher: {message}\n{USAGE}");
+        2
+    });
+    husk_guest::exit(code)
 }
 
-fn crash(args: &[String]) -> Result<ExitCode, String> {
+fn crash(args: &[String]) -> Result<u8, String> {
     let mut args = args.iter().map(String::as_str);
     loop {
         let way = args.next().ok_or("no way to end given")?;
@@ -51,7 +48,7 @@ fn crash(args: &[String]) -> Result<ExitCode, String> {
                 let file = Path::new(value("a file")?);
                 if file.exists() {
                     println!("{} exists: all is well", file.display());
-                    return Ok(ExitCode::SUCCESS);
+                    return Ok(0);
                 }
                 std::fs::write(file, "").map_err(|error| format!("{}: {error}", file.display()))?;
             }
@@ -59,19 +56,19 @@ fn crash(args: &[String]) -> Result<ExitCode, String> {
                 let code = value("a code")?;
                 let number: u8 = code.parse().map_err(|_| format!("'{code}' is no exit code: 0 to 255"))?;
                 println!("exit {number}");
-                return Ok(ExitCode::from(number));
+                return Ok(number);
             }
             "log" => {
                 let count = value("a count")?;
                 let count: u64 = count.parse().map_err(|_| format!("'{count}' is no count"))?;
                 (1..=count).for_each(|line| println!("line {line}"));
-                return Ok(ExitCode::SUCCESS);
+                return Ok(0);
             }
             "panic" => std::process::abort(),
             "unreachable" => faults::unreachable(),
             "div-by-zero" => faults::div_by_zero(),
             "out-of-bounds" => faults::out_of_bounds(),
-            "stack-overflow" => return Ok(ExitCode::from((faults::stack_overflow(1) & 1) as u8)),
+            "stack-overflow" => return Ok((faults::stack_overflow(1) & 1) as u8),
             "out-of-memory" => faults::out_of_memory(),
             "loop" => faults::endless_loop(),
             "sleep" => thread::sleep(std::time::Duration::MAX),

@@ -2,20 +2,19 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
-use std::process::ExitCode;
 
 use crate::schedule::port;
 
 /// Asks the server of this pod. Exit code 0: healthy; 1: not, or no answer; 2: wrong arguments.
-pub(crate) fn run(args: &[String]) -> ExitCode {
+pub(crate) fn run(args: &[String]) -> u8 {
     match ask(args) {
         Ok((text, is_healthy)) => {
             println!("{text}");
-            if is_healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            u8::from(!is_healthy)
         }
         Err(message) => {
             eprintln!("check: {message}");
-            ExitCode::from(2)
+            2
         }
     }
 }

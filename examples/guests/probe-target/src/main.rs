@@ -7,7 +7,6 @@ mod check;
 mod schedule;
 
 use std::net::{Ipv4Addr, TcpListener};
-use std::process::ExitCode;
 use std::time::Instant;
 
 use guest_support::http::Response;
@@ -16,27 +15,32 @@ use husk_guest::{Signal, error, health, info, signals};
 
 use schedule::Script;
 
-fn main() -> ExitCode {
+fn main() {
+    husk_guest::exit(run())
+}
+
+/// The answer is the exit code.
+fn run() -> u8 {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if args.first().is_some_and(|arg| arg == "check") {
         return check::run(&args[1..]);
     }
     if args.iter().any(|arg| arg == "--help") {
         println!("{}", schedule::USAGE);
-        return ExitCode::SUCCESS;
+        return 0;
     }
     let script = match Script::parse(&args) {
         Ok(script) => script,
         Err(message) => {
             error!("{message}\n{}", schedule::USAGE);
-            return ExitCode::from(2);
+            return 2;
         }
     };
     let listener = match TcpListener::bind((Ipv4Addr::UNSPECIFIED, script.port)) {
         Ok(listener) => listener,
         Err(error) => {
             error!("port {}: {error}; choose another with --port or PORT", script.port);
-            return ExitCode::FAILURE;
+            return 1;
         }
     };
     info!("listening on port {}", script.port);
@@ -60,13 +64,13 @@ fn main() -> ExitCode {
         Ok(signal) => stop(&script, signal),
         Err(error) => {
             error!("the listener failed: {error}");
-            ExitCode::FAILURE
+            1
         }
     }
 }
 
 /// Takes as long to stop as the script says.
-fn stop(script: &Script, signal: Signal) -> ExitCode {
+fn stop(script: &Script, signal: Signal) -> u8 {
     if script.ignores_stop {
         info!("{signal} is ignored");
         loop {
@@ -79,5 +83,5 @@ fn stop(script: &Script, signal: Signal) -> ExitCode {
         // More signals change nothing; KILL isn't among them.
         signals::wait(Some(end.saturating_duration_since(Instant::now())));
     }
-    ExitCode::from(script.exit_code)
+    script.exit_code
 }

@@ -11,11 +11,9 @@ mod cmdline;
 mod shell;
 mod stream;
 
-use std::process::ExitCode;
-
 use shell::Shell;
 
-fn main() -> ExitCode {
+fn main() {
     let mut args: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
     let called_as = args.first().map(|name| base_name(name).to_owned()).unwrap_or_default();
     if applets::find(&called_as).is_none() && called_as != "sh" {
@@ -27,7 +25,7 @@ fn main() -> ExitCode {
             None => args.push("sh".to_owned()),
             Some("--list") => {
                 println!("{}", applets::names().collect::<Vec<_>>().join("\n"));
-                return ExitCode::SUCCESS;
+                return;
             }
             Some(_) => {}
         }

@@ -8,7 +8,6 @@ mod files;
 mod options;
 
 use std::net::{Ipv4Addr, TcpListener};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use guest_support::http::{Request, Response};
@@ -20,19 +19,24 @@ use options::Options;
 /// Less than a pod's usual grace period of 30 s, so that the last answers are out before KILL comes.
 const DRAIN: Duration = Duration::from_secs(25);
 
-fn main() -> ExitCode {
+fn main() {
+    husk_guest::exit(run())
+}
+
+/// The answer is the exit code.
+fn run() -> u8 {
     let options = match Options::parse(std::env::args().skip(1), |name| std::env::var(name).ok()) {
         Ok(options) => options,
         Err(message) => {
             error!("{message}");
-            return ExitCode::from(2);
+            return 2;
         }
     };
     let listener = match TcpListener::bind((Ipv4Addr::UNSPECIFIED, options.port)) {
         Ok(listener) => listener,
         Err(error) => {
             error!("port {}: {error}; choose another with --port or PORT", options.port);
-            return ExitCode::FAILURE;
+            return 1;
         }
     };
     let root = options.root();
@@ -53,11 +57,11 @@ fn main() -> ExitCode {
     match served {
         Ok(signal) => {
             info!("{signal}: drained");
-            ExitCode::SUCCESS
+            0
         }
         Err(error) => {
             error!("the listener failed: {error}");
-            ExitCode::FAILURE
+            1
         }
     }
 }
