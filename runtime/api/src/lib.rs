@@ -12,6 +12,7 @@ mod core_spec;
 mod decode;
 mod defaults;
 mod env;
+mod field_table;
 mod hostname;
 mod object;
 mod placement;
@@ -35,6 +36,7 @@ pub use defaults::{default_json, default_object, default_pod, default_template};
 pub use env::{
     EnvError, EnvFileError, EnvSources, container_env, env_file_value, field_value, resource_value, service_variables,
 };
+pub use field_table::field_table_markdown;
 pub use hostname::{Hostname, hostname};
 pub use object::{DEFAULT_NAMESPACE, Object, pod_of};
 pub use placement::{label_selector, node_demand, taint, toleration};

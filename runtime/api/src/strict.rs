@@ -80,6 +80,11 @@ impl Walk<'_> {
                 }
             }
         }
+        if let (false, Some((keys, what))) = (self.quiet, field.only) {
+            for other in map_of(&entry.value).iter().filter(|other| !keys.contains(&other.key.as_str())) {
+                self.warning(other.line, &format!("{path}[{}]", other.key), format!("it has no effect: {what}"));
+            }
+        }
         let json = self.value(&entry.value, &field.ty, path);
         self.quiet = was_quiet;
         json

@@ -11,7 +11,7 @@ pub(super) static CONTAINER: Object = object(
         field("command", List(&Str)),
         field("env", List(&Object(&ENV_VAR))),
         field("envFrom", List(&Object(&ENV_FROM_SOURCE)))
-            .warned("there are no ConfigMaps and Secrets: no variables are made"),
+            .rejected("there are no ConfigMaps and Secrets yet; write the variables into `env`"),
         field("image", Str),
         field("imagePullPolicy", Str),
         field("lifecycle", Object(&LIFECYCLE)),
@@ -46,7 +46,7 @@ pub(super) static EPHEMERAL_CONTAINER: Object = object(
         field("command", List(&Str)),
         field("env", List(&Object(&ENV_VAR))),
         field("envFrom", List(&Object(&ENV_FROM_SOURCE)))
-            .warned("there are no ConfigMaps and Secrets: no variables are made"),
+            .rejected("there are no ConfigMaps and Secrets yet; write the variables into `env`"),
         field("image", Str),
         field("imagePullPolicy", Str),
         field("lifecycle", Object(&LIFECYCLE)),
@@ -75,22 +75,19 @@ pub(super) static EPHEMERAL_CONTAINER: Object = object(
         field("workingDir", Str),
     ],
 );
-pub(super) static ENV_VAR: Object = object(
-    "EnvVar",
-    &[
-        field("name", Str),
-        field("value", Str),
-        field("valueFrom", Object(&ENV_VAR_SOURCE)).warned("the variable stays empty; give a value"),
-    ],
-);
+pub(super) static ENV_VAR: Object =
+    object("EnvVar", &[field("name", Str), field("value", Str), field("valueFrom", Object(&ENV_VAR_SOURCE))]);
 pub(super) static ENV_VAR_SOURCE: Object = object(
     "EnvVarSource",
     &[
-        field("configMapKeyRef", Object(&CONFIG_MAP_KEY_SELECTOR)),
+        field("configMapKeyRef", Object(&CONFIG_MAP_KEY_SELECTOR))
+            .rejected("it cannot be read yet; write the value into `value`"),
         field("fieldRef", Object(&OBJECT_FIELD_SELECTOR)),
-        field("fileKeyRef", Object(&FILE_KEY_SELECTOR)),
-        field("resourceFieldRef", Object(&RESOURCE_FIELD_SELECTOR)),
-        field("secretKeyRef", Object(&SECRET_KEY_SELECTOR)),
+        field("fileKeyRef", Object(&FILE_KEY_SELECTOR)).rejected("it cannot be read yet; write the value into `value`"),
+        field("resourceFieldRef", Object(&RESOURCE_FIELD_SELECTOR))
+            .rejected("it cannot be read yet; write the value into `value`"),
+        field("secretKeyRef", Object(&SECRET_KEY_SELECTOR))
+            .rejected("it cannot be read yet; write the value into `value`"),
     ],
 );
 pub(super) static CONFIG_MAP_KEY_SELECTOR: Object =
@@ -183,7 +180,7 @@ pub(super) static RESOURCE_REQUIREMENTS: Object = object(
     "ResourceRequirements",
     &[
         field("claims", List(&Object(&RESOURCE_CLAIM))).warned("no devices are allocated"),
-        field("limits", Map(&Quantity)),
+        field("limits", Map(&Quantity)).only(&["memory"], "only the limit of memory is enforced"),
         field("requests", Map(&Quantity)).warned("they are checked against limits but reserve nothing"),
     ],
 );
@@ -204,7 +201,7 @@ pub(super) static VOLUME_MOUNT: Object = object(
         field("name", Str),
         field("readOnly", Bool),
         field("recursiveReadOnly", Str).warned("nested mounts stay writable").but(&["Disabled"]),
-        field("subPath", Str).rejected("parts of a volume cannot be mounted yet; mount the whole volume"),
-        field("subPathExpr", Str).rejected("parts of a volume cannot be mounted yet; mount the whole volume"),
+        field("subPath", Str),
+        field("subPathExpr", Str).rejected("variables are not put in yet; write the path into `subPath`"),
     ],
 );

@@ -55,6 +55,8 @@ pub(crate) struct Field {
     pub(crate) support: Support,
     /// Values that mean what happens anyway, so that there is nothing to say about them.
     pub(crate) but: &'static [&'static str],
+    /// For maps: the keys that are honoured, and what is said about others; all keys if it is not there.
+    pub(crate) only: Option<(&'static [&'static str], &'static str)>,
 }
 
 /// What Husk does with a field.
@@ -113,24 +115,59 @@ impl Type {
     }
 }
 
+impl Type {
+    /// The object behind this type, in a list or not.
+    pub(crate) fn nested(&self) -> Option<&'static Object> {
+        match self {
+            Self::Object(object) => Some(object),
+            Self::List(item) => item.nested(),
+            _ => None,
+        }
+    }
+
+    /// How the type is called in the table of fields.
+    pub(crate) fn column(&self) -> String {
+        match self {
+            Self::List(item) => format!("list of {}", item.column()),
+            Self::Map(item) => format!("map of {}", item.column()),
+            Self::Object(object) => object.name.into(),
+            Self::Bool => "boolean".into(),
+            Self::Int32 | Self::Int64 => "integer".into(),
+            Self::Str => "string".into(),
+            Self::Quantity => "quantity".into(),
+            Self::IntOrString => "integer or string".into(),
+            Self::Time => "time".into(),
+            Self::Any => "any".into(),
+        }
+    }
+}
+
 const fn object(name: &'static str, fields: &'static [Field]) -> Object {
     Object { name, fields }
 }
 
 const fn field(name: &'static str, ty: Type) -> Field {
-    Field { name, ty, support: Support::Honoured, but: &[] }
+    Field { name, ty, support: Support::Honoured, but: &[], only: None }
 }
 
 impl Field {
+    const fn with(self, support: Support) -> Self {
+        Self { name: self.name, ty: self.ty, support, but: self.but, only: self.only }
+    }
+
     const fn warned(self, what: &'static str) -> Self {
-        Self { name: self.name, ty: self.ty, support: Support::Warned(what), but: self.but }
+        self.with(Support::Warned(what))
     }
 
     const fn rejected(self, what: &'static str) -> Self {
-        Self { name: self.name, ty: self.ty, support: Support::Rejected(what), but: self.but }
+        self.with(Support::Rejected(what))
     }
 
     const fn but(self, values: &'static [&'static str]) -> Self {
-        Self { name: self.name, ty: self.ty, support: self.support, but: values }
+        Self { name: self.name, ty: self.ty, support: self.support, but: values, only: self.only }
+    }
+
+    const fn only(self, keys: &'static [&'static str], what: &'static str) -> Self {
+        Self { name: self.name, ty: self.ty, support: self.support, but: self.but, only: Some((keys, what)) }
     }
 }
