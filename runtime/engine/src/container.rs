@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use husk_core::io::Outcome;
+use tempfile::TempDir;
 use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
@@ -18,6 +19,7 @@ use crate::log::{Log, Stream};
 use crate::net::{Egress, PodAddress, PodNet};
 use crate::outcome::Ended;
 use crate::program::Program;
+use crate::root;
 use crate::signal::{self, Delivery, Pending, UnknownSignal};
 use crate::wasi::{self, Setting, Sink};
 
@@ -49,8 +51,12 @@ pub struct ContainerConfig {
     pub env: Vec<(String, String)>,
     /// Working directory: `wasi:cli`'s initial directory, and `PWD` for guests that go by that.
     pub working_dir: Option<String>,
-    /// Directories. A directory image is mounted read-only at `/` unless something else is.
+    /// Directories. Unless one of them is `/`, the container has a root directory of its own: an empty one for an image that is
+    /// a file, the image itself, read-only and with a writable `/tmp`, for an image that is a directory. What it writes there
+    /// is gone when it has ended.
     pub mounts: Vec<Mount>,
+    /// Don't let the guest write to its root directory (`readOnlyRootFilesystem`).
+    pub read_only_root: bool,
     /// The pod's address, one of 127.0.0.0/8 ([`net`](crate::net)).
     pub ip: Ipv4Addr,
     /// The pod's name for itself.
@@ -77,6 +83,7 @@ impl ContainerConfig {
             env: Vec::new(),
             working_dir: None,
             mounts: Vec::new(),
+            read_only_root: false,
             ip: Ipv4Addr::LOCALHOST,
             hostname: String::new(),
             hosts: Vec::new(),
@@ -144,6 +151,10 @@ pub(crate) struct ExecContext {
 impl Container {
     pub(crate) async fn start(engine: Engine, mut config: ContainerConfig, log: Log) -> Result<Self, StartError> {
         complete(&mut config);
+        let root = root::add(&mut config, engine.scratch()).map_err(|error| StartError {
+            reason: "CreateContainerError",
+            message: format!("{}: root directory of the container: {error}", engine.scratch().display()),
+        })?;
         let address = Arc::new(PodAddress {
             ip: config.ip,
             hostname: config.hostname.clone(),
@@ -184,7 +195,7 @@ impl Container {
         let engine = context.engine.clone();
         engine.threads().spawn(async move {
             // However this task ends, those who wait for the container hear of it.
-            let end = End { context, log };
+            let end = End { context, log, root };
             let ended = end.context.run(program, guest, stop.subscribe()).await;
             end.log.flush();
             end.context.ended.send_replace(Some(ended));
@@ -271,6 +282,7 @@ impl Container {
 struct End {
     context: Arc<ExecContext>,
     log: Log,
+    root: Option<TempDir>,
 }
 
 impl Drop for End {
@@ -280,6 +292,10 @@ impl Drop for End {
             ended.get_or_insert_with(Ended::lost);
             lost
         });
+        // Removing takes a while if it is full, and nobody has to wait for it.
+        if let Some(root) = self.root.take() {
+            self.context.engine.threads().spawn_blocking(move || drop(root));
+        }
     }
 }
 
@@ -383,10 +399,6 @@ fn complete(config: &mut ContainerConfig) {
     }
     if let Some(directory) = &config.working_dir {
         add("PWD", directory);
-    }
-    let has_root = config.mounts.iter().any(|mount| mount.guest == "/");
-    if let (Some(root), false) = (config.image.root(), has_root) {
-        config.mounts.insert(0, Mount { host: root.to_path_buf(), guest: "/".into(), read_only: true });
     }
 }
 

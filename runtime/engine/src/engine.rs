@@ -1,10 +1,11 @@
 //! The engine of a node: one wasmtime, one set of linkers, one cache, the threads that guests run on.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::{Resource, Rlimit};
+use tempfile::TempDir;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::OnceCell;
 use wasmtime_wasi::{I32Exit, p1, p2};
@@ -16,7 +17,7 @@ use crate::image::{Image, ImageError, ModuleFile};
 use crate::log::Log;
 use crate::net::Ports;
 use crate::program::{Linkers, Program};
-use crate::{lifecycle, sockets};
+use crate::{lifecycle, root, sockets};
 
 /// Compiled modules that are kept in memory though no container uses them.
 const MAX_IDLE_PROGRAMS: usize = 64;
@@ -33,6 +34,8 @@ const EVENT_INTERVAL: u32 = 13;
 pub struct EngineConfig {
     /// Where compiled code is kept, in a directory that is this user's alone; none keeps it in memory only.
     pub cache_dir: Option<PathBuf>,
+    /// Where containers have their root directories. None makes a directory in the system's own for temporary files.
+    pub scratch_dir: Option<PathBuf>,
     /// Threads that guests run on.
     pub workers: usize,
     /// Fuel (about one unit per Wasm instruction) after which a guest gives its thread to the next.
@@ -47,7 +50,14 @@ pub struct EngineConfig {
 impl Default for EngineConfig {
     fn default() -> Self {
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { cache_dir: None, workers, slice: 100_000, memory_reservation: None, stack: 512 * 1024 }
+        Self {
+            cache_dir: None,
+            scratch_dir: None,
+            workers,
+            slice: 100_000,
+            memory_reservation: None,
+            stack: 512 * 1024,
+        }
     }
 }
 
@@ -67,6 +77,7 @@ pub(crate) struct Inner {
     linkers: Arc<Linkers>,
     cache: Option<Arc<Cache>>,
     programs: Mutex<HashMap<[u8; 32], Slot>>,
+    scratch: TempDir,
     threads: Threads,
 }
 
@@ -94,6 +105,8 @@ impl Engine {
             )),
             None => None,
         };
+        let scratch = root::scratch(config.scratch_dir.as_deref())
+            .map_err(|error| EngineError(format!("directory for containers: {error}")))?;
         let threads = Threads::start(config.workers.max(1))
             .map_err(|error| EngineError(format!("threads for guests could not be started: {error}")))?;
         Ok(Self(Arc::new(Inner {
@@ -103,6 +116,7 @@ impl Engine {
             linkers,
             cache,
             programs: Mutex::default(),
+            scratch,
             threads,
         })))
     }
@@ -124,6 +138,11 @@ impl Engine {
     /// The ports that guests can reach on the node's loopback addresses.
     pub fn ports(&self) -> &Ports {
         &self.0.ports
+    }
+
+    /// Where containers have their root directories.
+    pub(crate) fn scratch(&self) -> &Path {
+        self.0.scratch.path()
     }
 
     /// The threads that guests run on.

@@ -33,6 +33,7 @@ mod log;
 pub mod net;
 mod outcome;
 mod program;
+mod root;
 mod signal;
 mod sockets;
 mod wasi;

@@ -43,7 +43,10 @@ async fn compiled_code_is_used_again_and_rebuilt_when_it_is_damaged() {
     let middle = damaged.len() / 2;
     damaged[middle] ^= 0xff;
     for damage in [damaged, whole[..middle].to_vec(), Vec::new()] {
-        fs::write(&code, damage).expect("damaged");
+        // As another file of that name: the one before is mapped into memory for as long as its code runs.
+        let damaged = directory.path().join("damaged");
+        fs::write(&damaged, damage).expect("written");
+        fs::rename(&damaged, &code).expect("put in place");
         assert_eq!(run(&with_cache(&cache), &image).await, Outcome::Code(7));
         assert!(fs::read(&code).is_ok_and(|now| now == whole), "built again");
     }

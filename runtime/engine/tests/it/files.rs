@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use husk_core::io::Outcome;
-use husk_engine::{ContainerConfig, Mount};
+use husk_engine::{ContainerConfig, Engine, EngineConfig, Mount};
 
 use crate::support::{engine, image, start};
 
@@ -52,4 +52,29 @@ async fn a_mount_that_is_not_there_is_named() {
     let error = engine().start(config, husk_engine::Log::default()).await.expect_err("no such directory");
     assert_eq!(error.reason, "CreateContainerError");
     assert!(error.message.contains("/data") && error.message.contains("/nowhere/at/all"), "{}", error.message);
+}
+
+#[tokio::test]
+async fn a_container_may_write_to_its_root_until_it_ends() {
+    let file = crate::support::file("create.wat", CREATES);
+    let opened = husk_engine::Image::open(&file.path).expect("image");
+    let scratch = tempfile::tempdir().expect("directory");
+    let config = EngineConfig { scratch_dir: Some(scratch.path().into()), workers: 1, ..EngineConfig::default() };
+    let engine = Engine::new(config).expect("engine");
+    // The root is the only directory: what the guest creates is in it.
+    for (read_only_root, created) in [(false, true), (true, false)] {
+        let mut config = ContainerConfig::new(opened.clone());
+        config.read_only_root = read_only_root;
+        let container = engine.start(config, husk_engine::Log::default()).await.expect("started");
+        assert_eq!(container.wait().await == Outcome::Code(0), created);
+    }
+    drop(engine);
+    // Of an engine whose process is gone: no process has this number, it is above what Linux hands out.
+    fs::create_dir(scratch.path().join("husk-4194999-abc")).expect("directory");
+    let config = EngineConfig { scratch_dir: Some(scratch.path().into()), workers: 1, ..EngineConfig::default() };
+    drop(Engine::new(config).expect("engine"));
+    let left = || fs::read_dir(scratch.path()).expect("directory").count();
+    while left() > 0 {
+        tokio::task::yield_now().await;
+    }
 }

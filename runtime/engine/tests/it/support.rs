@@ -10,7 +10,10 @@ use tempfile::TempDir;
 /// One engine for all tests, as on a node.
 pub(crate) fn engine() -> &'static Engine {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
-    ENGINE.get_or_init(|| Engine::new(EngineConfig::default()).expect("engine"))
+    ENGINE.get_or_init(|| {
+        let scratch_dir = Some(env!("CARGO_TARGET_TMPDIR").into());
+        Engine::new(EngineConfig { scratch_dir, ..EngineConfig::default() }).expect("engine")
+    })
 }
 
 /// A directory with one file.

@@ -1,0 +1,69 @@
+//! A container's root directory.
+//!
+//! A Linux container sees its image at `/` and may write there, until it ends. Here a container whose image is one file has an
+//! empty, writable `/`, and one whose image is a directory has that at `/`, read-only since all its containers share it, and a
+//! writable `/tmp`. What it writes is gone when it has ended.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::container::{ContainerConfig, Mount};
+
+/// Begins the name of an engine's directory; the process id follows.
+const PREFIX: &str = "husk-";
+
+/// A directory for the containers of this engine alone, in `place` or where the system has temporary files. What engines left there
+/// whose process is gone without a chance to clean up is removed.
+pub(crate) fn scratch(place: Option<&Path>) -> io::Result<TempDir> {
+    let temporary = std::env::temp_dir();
+    let place = place.unwrap_or(&temporary);
+    fs::create_dir_all(place)?;
+    for entry in fs::read_dir(place)?.flatten() {
+        if entry.file_name().to_str().is_some_and(is_abandoned) && entry.path().is_dir() && !entry.path().is_symlink() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    tempfile::Builder::new().prefix(&format!("{PREFIX}{}-", std::process::id())).tempdir_in(place)
+}
+
+/// Whether it is the directory of an engine in a process that doesn't run any more.
+fn is_abandoned(name: &str) -> bool {
+    let process = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+    process.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists())
+}
+
+/// Adds the root directory to a container's mounts, unless one of them is the root. The answer is what it may write to; it is
+/// removed when that is dropped.
+pub(crate) fn add(config: &mut ContainerConfig, folder: &Path) -> io::Result<Option<TempDir>> {
+    let has = |config: &ContainerConfig, guest: &str| config.mounts.iter().any(|mount| mount.guest == guest);
+    if has(config, "/") {
+        return Ok(None);
+    }
+    if let Some(root) = config.image.root() {
+        config.mounts.push(Mount { host: root.to_path_buf(), guest: "/".into(), read_only: true });
+        if config.read_only_root || has(config, "/tmp") {
+            return Ok(None);
+        }
+        return writable(config, folder, "/tmp").map(Some);
+    }
+    let own = writable(config, folder, "/")?;
+    // So that a listing of the root shows what is mounted in it.
+    for guest in config.mounts.iter().map(|mount| mount.guest.as_str()).chain(["/tmp"]) {
+        fs::create_dir_all(own.path().join(inside(guest)))?;
+    }
+    Ok(Some(own))
+}
+
+fn writable(config: &mut ContainerConfig, folder: &Path, guest: &str) -> io::Result<TempDir> {
+    let own = tempfile::Builder::new().prefix("container-").tempdir_in(folder)?;
+    config.mounts.push(Mount { host: own.path().into(), guest: guest.into(), read_only: config.read_only_root });
+    Ok(own)
+}
+
+/// A path below a root, whatever `..` is in it.
+fn inside(path: &str) -> PathBuf {
+    Path::new(path).components().filter(|part| matches!(part, Component::Normal(_))).collect()
+}
