@@ -30,6 +30,7 @@ impl Pod {
     pub(super) fn arm_probes(&mut self, index: usize, out: &Out<'_>) {
         let container = self.container(index);
         let kinds = ProbeKind::ALL.map(|kind| container.probe(kind).is_some().then_some(kind));
+        self.slots[index].started_up = None;
         let probes = &mut self.slots[index].probes;
         for kind in kinds.into_iter().flatten() {
             if probes.iter().all(|task| task.prober.kind() != kind) {
@@ -68,6 +69,9 @@ impl Pod {
             return;
         };
         let policy = self.spec.restart_policy;
+        // Initial delays count from the start of the instance, those behind a startup probe from its success (PROBE-03).
+        let started_up = self.slots[index].started_up;
+        let since = |instance: &Instance| started_up.or(instance.started_at);
         let newest = self.runtime.newest(&name);
         let view = View {
             phase: self.status.phase,
@@ -75,7 +79,7 @@ impl Pod {
             instance: newest.map(|instance| InstanceView {
                 id: &instance.id,
                 state: match instance.state {
-                    InstanceState::Running => Seen::Running { since: instance.started_at.unwrap_or(out.now) },
+                    InstanceState::Running => Seen::Running { since: since(instance).unwrap_or(out.now) },
                     InstanceState::Exited => Seen::Ended {
                         will_restart: self.ending.is_none()
                             && restart::should_restart_exited(self.container(index), policy, instance),
@@ -91,7 +95,7 @@ impl Pod {
         let delay = Duration::from_secs(u64::from(probe.initial_delay_seconds));
         let later = newest
             .filter(|instance| instance.state == InstanceState::Running)
-            .and_then(|instance| instance.started_at)
+            .and_then(since)
             .map(|since| since + delay)
             .filter(|at| *at > out.now);
         let task = &mut self.slots[index].probes[task];
@@ -158,6 +162,7 @@ impl Pod {
         }
         if kind == ProbeKind::Startup && published == Some(Verdict::Success) {
             // What it held back begins at once, not a period later (PROBE-03, PROBE-15).
+            self.slots[index].started_up = Some(out.now);
             for task in self.slots[index].probes.iter_mut().filter(|task| task.prober.kind() != kind) {
                 task.due = Some(out.now);
             }

@@ -31,6 +31,8 @@ pub(super) struct Slot {
     pub(super) backoff: Backoff,
     pub(super) image_backoff: Backoff,
     pub(super) probes: Vec<ProbeTask>,
+    /// When the startup probe of the current instance succeeded.
+    pub(super) started_up: Option<Instant>,
     next_attempt: u32,
 }
 
@@ -117,6 +119,7 @@ impl Slot {
             backoff: Backoff::default(),
             image_backoff: Backoff::default(),
             probes: Vec::new(),
+            started_up: None,
             next_attempt: 0,
         }
     }

@@ -1,7 +1,11 @@
 //! Whole pods in virtual time, through the node's public surface: the rows of the core.
 
+mod hook;
+mod init;
 mod phase;
+mod probe;
 mod restart;
+mod sidecar;
 mod state;
 #[path = "../world/mod.rs"]
 mod world;
