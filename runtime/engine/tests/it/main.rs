@@ -3,9 +3,11 @@
 mod cache;
 mod exec;
 mod files;
+mod guests;
 mod images;
 mod lifecycle;
 mod log;
 mod memory;
+mod network;
 mod outcomes;
 mod support;

@@ -1,6 +1,6 @@
 //! An engine, images from text, and the few imports that the guests of these tests need.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use husk_core::io::Outcome;
@@ -91,4 +91,11 @@ pub(crate) fn text(log: &Log) -> Vec<String> {
 /// Waits for the next line: the guest is where it says that it is.
 pub(crate) async fn next_line(log: &Log) -> String {
     log.follow().next().await.expect("a line").text.to_string()
+}
+
+/// One of the example guests, which `cargo xtask guests` compiles next to this test's own target directory.
+pub(crate) fn guest(name: &str) -> Image {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("guests").join(format!("{name}.wasm"));
+    assert!(file.exists(), "{} is missing: run `cargo xtask guests` first", file.display());
+    Image::open(&file).expect("image")
 }
