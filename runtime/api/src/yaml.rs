@@ -10,8 +10,8 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use crate::scalar;
 use crate::tree::{Entry, Node, Value};
 
-/// The largest text that is read, in bytes. An object in Kubernetes is at most 1.5 MiB; a file may hold several.
-pub const MAX_BYTES: usize = 4 << 20;
+/// The largest text that is read, in bytes: as much as an API server takes in one request.
+pub const MAX_BYTES: usize = 3 << 20;
 /// The deepest nesting that is read. The deepest field of a pod lies at 15.
 pub const MAX_DEPTH: usize = 64;
 /// The most values one document may hold once its aliases are unfolded.

@@ -3,6 +3,8 @@
 //! Strict decoding walks it ([`crate::decode`]), and so does the page of supported fields
 //! ([`crate::field_table_markdown`]), so that the page can't say anything else than the decoder does.
 
+#[cfg(test)]
+mod completeness;
 mod container;
 mod meta;
 mod pod;
