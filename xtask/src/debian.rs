@@ -74,9 +74,14 @@ pub(crate) fn newer_wasi_libc(scratch: &Path) -> Result<PathBuf> {
     let private = || private.iter().flat_map(|option| ["-o", option]);
 
     eprintln!("setup: fetching a newer wasi-libc ({NEWER_SUITE}; unpacked into the cache, not installed)");
-    run(Command::new("apt-get").args(private()).args(["-qq", "update"]))
-        .context("could not read the newer suite's list of packages. Is there a network?")?;
-    run(Command::new("apt-get").current_dir(scratch).args(private()).args(["-qq", "download", "wasi-libc"]))?;
+    let apt = |arguments: &[&str]| {
+        let mut command = Command::new("apt-get");
+        let status = command.current_dir(scratch).args(private()).args(arguments).status();
+        status.is_ok_and(|status| status.success())
+    };
+    if !apt(&["-qq", "update"]) || !apt(&["-qq", "download", "wasi-libc"]) {
+        bail!("could not fetch wasi-libc from {NEWER_SUITE}. Is there a network?");
+    }
     let package = (scratch.read_dir()?.flatten().map(|entry| entry.path()))
         .find(|path| path.extension().is_some_and(|extension| extension == "deb"))
         .context("apt-get downloaded no package")?;

@@ -45,7 +45,6 @@ pub(crate) fn everything() -> Result<()> {
 
 /// Makes sure that the targets can be compiled for.
 pub(crate) fn targets(targets: &[&str]) -> Result<()> {
-    let mut problems = Vec::new();
     for source in Source::allowed()? {
         let missing = missing(targets)?;
         if missing.is_empty() {
@@ -57,18 +56,16 @@ pub(crate) fn targets(targets: &[&str]) -> Result<()> {
         };
         if let Err(problem) = outcome {
             eprintln!("setup: {source:?} can't help: {problem:#}");
-            problems.push(format!("{source:?}: {problem:#}"));
         }
     }
     let missing = missing(targets)?;
     if !missing.is_empty() {
         bail!(
-            "there is no compiler for {0} and none could be installed.\n  {1}\n\
+            "there is no compiler for {0} and none could be installed, for the reasons above.\n\
              On a machine with rustup and a network, `rustup target add {0}` is all that is needed.\n\
-             On Debian, as root: apt-get install {2} {3}; then run `cargo xtask setup` again.\n\
+             On Debian, as root: apt-get install {1} {2}; then run `cargo xtask setup` again.\n\
              On other distributions, install their Rust standard library for these targets.",
             missing.join(" "),
-            problems.join("\n  "),
             debian::RUST_PACKAGES.join(" "),
             debian::LIBC_PACKAGES.join(" "),
         );
