@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use pico_args::Arguments;
 
-use crate::run::{build_husk, line, root, run};
+use crate::run::{build, line, root, run};
 use crate::toolchain::{WASIP1, WASIP2};
 use crate::{Verb, guests, setup};
 
@@ -28,7 +28,7 @@ fn demo(arguments: Arguments) -> Result<()> {
     setup::targets(&[WASIP2, WASIP1])?;
     guests::build_all_rust()?;
     eprintln!("demo: building husk (some minutes the first time: a compiler is part of it)");
-    let mut husk = Command::new(build_husk()?);
+    let mut husk = Command::new(build("husk")?);
     husk.current_dir(root()).arg("run").args(arguments.finish()).arg(POD);
     eprintln!("demo: {}", line(&husk));
     run(&mut husk).context("the demo's pod did not succeed")

@@ -36,13 +36,13 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// Builds `husk` as the tests use it, and says where it is.
+/// Builds a program of the workspace, and says where it is.
 ///
-/// As a part of the workspace: for the package alone cargo would choose other features for shared dependencies and
-/// compile wasmtime a second time.
-pub(crate) fn build_husk() -> Result<PathBuf> {
-    run_quietly(cargo().args(["build", "--workspace", "--bin", "husk"]))?;
-    Ok(target_dir().join("debug/husk"))
+/// As a part of the whole workspace: for its package alone cargo would choose other features for shared dependencies
+/// and compile them, wasmtime among them, a second time.
+pub(crate) fn build(binary: &str) -> Result<PathBuf> {
+    run_quietly(cargo().args(["build", "--workspace", "--bin", binary]))?;
+    Ok(target_dir().join("debug").join(binary))
 }
 
 /// A program of this name in one of the folders of `PATH`.

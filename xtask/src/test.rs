@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use pico_args::Arguments;
 
-use crate::run::{build_husk, cargo, line, run, target_dir};
+use crate::run::{build, cargo, line, run, target_dir};
 use crate::toolchain::{BARE_METAL, Toolchain};
+use crate::vectors::vectors;
 use crate::{Verb, guests, setup};
 
 pub(crate) const VERB: Verb = Verb {
@@ -25,7 +26,8 @@ Steps, in this order (all of them if none is named):
   clippy      no warnings
   docs        the documentation has no warnings
   husk        the program itself, which some tests start
-  tests       cargo test, the whole workspace, the test vectors included
+  tests       cargo test, the whole workspace
+  vectors     the table of upstream's answers (the tests checked them as well)
   guest-tests the guests' own tests, compiled for this machine
 
 A failed step does not keep later ones from running, unless they can't do without it.
@@ -49,12 +51,13 @@ const STEPS: &[Step] = &[
     Step { name: "guests", needed: true, run: |_| guests::build_all_rust().and_then(|()| guests::build_all_c()) },
     Step { name: "clippy", needed: false, run: |_| clippy() },
     Step { name: "docs", needed: false, run: |_| docs() },
-    Step { name: "husk", needed: false, run: |_| build_husk().map(drop) },
+    Step { name: "husk", needed: false, run: |_| build("husk").map(drop) },
     Step {
         name: "tests",
         needed: false,
         run: |count| count_tests(cargo().args(["test", "--workspace", FINISH]), count),
     },
+    Step { name: "vectors", needed: false, run: |_| vectors(&[]) },
     Step { name: "guest-tests", needed: false, run: guest_tests },
 ];
 

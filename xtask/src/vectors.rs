@@ -1,26 +1,27 @@
 //! `cargo xtask vectors`: what Kubernetes' own functions answer, asked of ours.
 
+use std::ffi::OsString;
+use std::process::Command;
+
 use anyhow::Result;
-use pico_args::Arguments;
 
 use crate::Verb;
-use crate::run::{cargo, run};
+use crate::run::{build, root, run};
 
 pub(crate) const VERB: Verb = Verb {
     name: "vectors",
     summary: "Compare our decisions with the answers of upstream's functions",
     help: "\
-Usage: cargo xtask vectors [FAMILY]
+Usage: cargo xtask vectors [--show N] [FAMILY...]
 
-Runs the test binary `vectors` of the package husk-tests and shows its table: per family,
-how many cases agree. With a FAMILY (phase, backoff, ...) only the tests with that name.
-The cases and what they mean: tests/vectors/README.md.",
-    run: vectors,
+Prints a table: per family (phase, backoff, ...), how many cases agree, and the first N
+differences. All families if none is named. `cargo xtask vectors help` lists more.",
+    run: |arguments| vectors(&arguments.finish()),
 };
 
-fn vectors(arguments: Arguments) -> Result<()> {
-    run(cargo()
-        .args(["test", "--quiet", "--package", "husk-tests", "--test", "vectors", "--"])
-        .arg("--nocapture")
-        .args(arguments.finish()))
+pub(crate) fn vectors(arguments: &[OsString]) -> Result<()> {
+    let help = arguments.iter().any(|argument| argument == "help");
+    let mut table = Command::new(build("vectors")?);
+    table.current_dir(root());
+    run(if help { table.arg("--help") } else { table.args(arguments) })
 }
