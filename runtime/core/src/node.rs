@@ -50,6 +50,8 @@ pub struct Node {
     /// Who has to be looked at when: a pod that has no timer is not here and costs nothing.
     wakes: BTreeSet<(Instant, PodUid)>,
     actions: VecDeque<Action>,
+    /// Pods of which nothing is left but a [`Action::Gone`] that was not polled yet.
+    parting: BTreeMap<PodUid, Pod>,
 }
 
 impl Node {
@@ -89,7 +91,14 @@ impl Node {
 
     /// The next order, oldest first.
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        let action = self.actions.pop_front()?;
+        if let Action::Gone { pod } = &action {
+            self.parting.remove(pod);
+            if let Some(pod) = self.pods.get_mut(pod) {
+                pod.hidden = true;
+            }
+        }
+        Some(action)
     }
 
     /// When [`advance`](Self::advance) has work to do, if nothing happens before. None: never.
@@ -97,7 +106,7 @@ impl Node {
         self.wakes.first().map(|(due, _)| *due)
     }
 
-    /// Status of a pod that exists or is ending.
+    /// Status of a pod that exists or is ending; until its [`Action::Gone`] is polled, so that its last status can be read.
     pub fn status(&self, pod: &PodUid) -> Option<&PodStatus> {
         self.visible(pod).map(|pod| &pod.status)
     }
@@ -117,9 +126,10 @@ impl Node {
         self.visible(pod).and_then(|pod| pod.deletion)
     }
 
-    /// All pods that exist, by uid.
+    /// All pods that exist.
     pub fn pods(&self) -> impl Iterator<Item = &PodUid> {
-        self.pods.iter().filter(|(_, pod)| !pod.gone).map(|(uid, _)| uid)
+        let all = self.pods.iter().chain(&self.parting);
+        all.filter(|(_, pod)| !pod.hidden).map(|(uid, _)| uid)
     }
 
     /// Last published verdict of a probe of the current instance; none if there is no probe or it published nothing.
@@ -133,7 +143,7 @@ impl Node {
     }
 
     fn visible(&self, pod: &PodUid) -> Option<&Pod> {
-        self.pods.get(pod).filter(|pod| !pod.gone)
+        self.pods.get(pod).or_else(|| self.parting.get(pod)).filter(|pod| !pod.hidden)
     }
 
     fn clock(&mut self, now: Instant) -> Instant {
@@ -167,7 +177,9 @@ impl Node {
             if let Some(due) = before {
                 self.wakes.remove(&(due, uid.clone()));
             }
-            self.pods.remove(uid);
+            if let Some(pod) = self.pods.remove(uid).filter(|pod| !pod.hidden) {
+                self.parting.insert(uid.clone(), pod);
+            }
             self.release_name(now, &key, uid);
             return;
         }

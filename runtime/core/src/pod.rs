@@ -50,6 +50,8 @@ pub(crate) struct Pod {
     pub(crate) deletion: Option<Deletion>,
     /// The object has disappeared (forced deletion); what is left of it is being cleaned up.
     pub(crate) gone: bool,
+    /// People have been told that it has disappeared.
+    pub(crate) hidden: bool,
     /// Another pod of this name has to end first.
     pub(crate) blocked: bool,
     /// The timer of this pod, as the node has it in its index.
@@ -87,6 +89,7 @@ impl Pod {
             status: PodStatus { start_time: Some(out.now), ..PodStatus::default() },
             deletion: None,
             gone: false,
+            hidden: false,
             blocked,
             wake: None,
             slots: Vec::new(),

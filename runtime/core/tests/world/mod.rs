@@ -410,6 +410,11 @@ impl World {
         self.events.iter().filter(|e| e.reason == reason).map(|e| e.message.clone()).collect()
     }
 
+    /// How many instances of a pod run, or are about to.
+    pub(crate) fn running_of(&self, uid: &str) -> usize {
+        self.running.keys().filter(|instance| instance.pod == PodUid::from(uid)).count()
+    }
+
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.contains(&self.uid)
     }
