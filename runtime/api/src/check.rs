@@ -23,6 +23,9 @@ pub fn check(text: &str, file: &str) -> Decoded {
         let metadata = document.object.metadata();
         let name = metadata.name.clone().unwrap_or_default();
         let namespace = metadata.namespace.clone().unwrap_or_else(|| DEFAULT_NAMESPACE.into());
+        if name.is_empty() {
+            continue;
+        }
         if let Some(first) = first_of.insert((document.object.kind(), namespace, name.clone()), document) {
             let kind = document.object.kind();
             let message = format!("{kind} {name:?} is in the file already, at line {}; rename one of them", first.line);
@@ -39,6 +42,10 @@ fn errors_of(object: &Object) -> Vec<FieldError> {
     let Some(mut pod) = pod_of(object) else {
         return vec![error("spec.template", ErrorKind::Required, "")];
     };
+    if let (None, Some(prefix)) = (&pod.metadata.name, &pod.metadata.generate_name) {
+        // As long as a generated one, so that what follows from the name's length is seen.
+        pod.metadata.name = Some(format!("{prefix}xxxxx"));
+    }
     default_pod(&mut pod);
     let mut errors = validate_pod(&pod);
     if object.template().is_none() {

@@ -14,6 +14,7 @@ mod defaults;
 mod env;
 mod field_table;
 mod hostname;
+mod json;
 mod object;
 mod placement;
 mod printing;

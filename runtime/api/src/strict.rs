@@ -163,6 +163,7 @@ impl Walk<'_> {
         self.findings.is_broken = true;
         let remedy = match node.value {
             Value::Bool(_) | Value::Int(_) | Value::Float(_) if wanted == "a string" => "; put it in quotes",
+            Value::Map(_) if wanted == "a string" => "; put a text that has a colon in it in quotes",
             Value::Str(_) if wanted == "a list" => "; write it as [item, …] or with a dash before each item",
             Value::Str(ref text) if wanted.starts_with("an integer") && text.trim().parse::<i64>().is_ok() => {
                 "; remove the quotes"

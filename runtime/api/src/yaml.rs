@@ -1,4 +1,4 @@
-//! From text to documents. JSON is read as the YAML that it is.
+//! From text to documents.
 //!
 //! Everything is bounded, because a manifest may come from anywhere: the size of the text, the depth, and what aliases
 //! unfold to.
@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet};
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
-use crate::scalar;
 use crate::tree::{Entry, Node, Value};
+use crate::{json, scalar};
 
 /// The largest text that is read, in bytes: as much as an API server takes in one request.
 pub const MAX_BYTES: usize = 3 << 20;
@@ -38,6 +38,11 @@ pub(crate) fn documents(text: &str) -> (Vec<(usize, Node)>, Option<Stop>) {
         return (Vec::new(), Some(Stop { document: 1, line: None, message }));
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim_start().starts_with('{')
+        && let Some(documents) = json::documents(text)
+    {
+        return (documents, None);
+    }
     let mut reader = Reader::default();
     let mut parser = Parser::new_from_str(text);
     while let Some(next) = parser.next_event() {
@@ -108,9 +113,15 @@ impl Reader {
                 let Some(node) = self.anchors.get(&anchor) else {
                     return Err("an alias inside the value that it names has no end; remove it".into());
                 };
-                let (values, bytes) = weight(node);
                 // Counted before it is copied: a billion laughs stop here.
-                let mut copy = if self.within(values, bytes) { node.clone() } else { return Err(too_much()) };
+                let Weight { values, bytes, depth } = Weight::of(node);
+                if !self.within(values, bytes) {
+                    return Err(too_much());
+                }
+                if self.open.len() + depth > MAX_DEPTH {
+                    return Err(too_deep());
+                }
+                let mut copy = node.clone();
                 self.count(values, bytes)?;
                 copy.line = line;
                 self.add(copy, 0)
@@ -159,7 +170,7 @@ impl Reader {
     /// Puts a value where it belongs: under the waiting key, at the end of the list, or as the document.
     fn add(&mut self, node: Node, anchor: usize) -> Result<(), String> {
         if anchor > 0 {
-            let (values, bytes) = weight(&node);
+            let Weight { values, bytes, .. } = Weight::of(&node);
             self.count(values, bytes)?;
             self.anchors.insert(anchor, node.clone());
         }
@@ -201,16 +212,36 @@ fn too_much() -> String {
     )
 }
 
-/// Number of values and bytes of text in a tree.
-fn weight(node: &Node) -> (usize, usize) {
-    let sum = |(v1, b1): (usize, usize), (v2, b2): (usize, usize)| (v1 + v2, b1 + b2);
-    match &node.value {
-        Value::Str(text) => (1, text.len()),
-        Value::List(items) => items.iter().map(weight).fold((1, 0), sum),
-        Value::Map(entries) => {
-            entries.iter().map(|entry| sum(weight(&entry.value), (1, entry.key.len()))).fold((1, 0), sum)
+/// How much there is in a tree.
+#[derive(Clone, Copy, Default)]
+struct Weight {
+    values: usize,
+    /// Of text.
+    bytes: usize,
+    /// Lists and maps in each other.
+    depth: usize,
+}
+
+impl Weight {
+    fn of(node: &Node) -> Self {
+        match &node.value {
+            Value::Str(text) => Self { values: 1, bytes: text.len(), depth: 0 },
+            Value::List(items) => items.iter().fold(Self::default(), |all, item| all.and(Self::of(item))).in_one(),
+            Value::Map(entries) => {
+                let key = |entry: &Entry| Self { values: 1, bytes: entry.key.len(), depth: 0 };
+                let weights = entries.iter().map(|entry| key(entry).and(Self::of(&entry.value)));
+                weights.fold(Self::default(), Self::and).in_one()
+            }
+            _ => Self { values: 1, bytes: 0, depth: 0 },
         }
-        _ => (1, 0),
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { values: self.values + other.values, bytes: self.bytes + other.bytes, depth: self.depth.max(other.depth) }
+    }
+
+    fn in_one(self) -> Self {
+        Self { values: self.values + 1, bytes: self.bytes, depth: self.depth + 1 }
     }
 }
 

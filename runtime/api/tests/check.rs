@@ -112,6 +112,17 @@ fn templates_are_checked_under_their_own_paths() {
 }
 
 #[test]
+fn a_name_may_be_generated() {
+    let with = |metadata: &str| pod("", "").replace("{name: p}", metadata);
+    assert_eq!(check(&with("{generateName: p-}"), "f").errors, []);
+    assert!(
+        errors(&with("{labels: {a: b}}"))[0]
+            .contains("metadata.name: Required value: name or generateName is required")
+    );
+    assert!(errors(&with("{generateName: P-}"))[0].contains("metadata.generateName: Invalid value \"P-\""));
+}
+
+#[test]
 fn a_defaulted_pod_of_a_seed_is_valid_again() {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/seeds/sidecar-job.yaml")).unwrap();
     let mut pod = pod_of(&check(&text, "seed").documents[0].object).unwrap();

@@ -115,6 +115,7 @@ fn json_and_lists_are_read_too() {
     let list = format!(r#"{{"apiVersion": "v1", "kind": "List", "items": [{pod}, {pod}]}}"#);
     let decoded = read(&list);
     assert_eq!((decoded.documents.len(), decoded.errors.len()), (2, 0));
+    assert_eq!(read(&format!("{pod}\n{pod}")).documents.len(), 2, "objects in a row");
     let broken = list.replacen("image", "imgae", 1);
     assert!(errors(&broken)[0].contains("items[0].spec.containers[0].imgae: unknown field; did you mean `image`?"));
 }
@@ -137,6 +138,10 @@ fn a_billion_laughs_stop_early() {
         text.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
     }
     assert!(errors(&text)[0].contains("unfolds to more than"), "{:?}", errors(&text));
+    let nested: String =
+        (1..60).map(|n| format!("n{n}: &n{n} {}*n{}{}\n", "[".repeat(40), n - 1, "]".repeat(40))).collect();
+    let deep = errors(&format!("n0: &n0 x\n{nested}"));
+    assert!(deep[0].contains("nested deeper than"), "{deep:?}");
     assert!(errors("a: &a [*a]")[0].contains("an alias inside the value that it names"));
 }
 

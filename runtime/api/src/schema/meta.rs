@@ -11,7 +11,7 @@ pub(super) static OBJECT_META: Object = object(
         field("deletionGracePeriodSeconds", Int64).warned("it is ignored; the node sets it"),
         field("deletionTimestamp", Time).warned("it is ignored; the node sets it"),
         field("finalizers", List(&Str)).warned("finalizers are not waited for"),
-        field("generateName", Str).warned("no name is generated; give metadata.name"),
+        field("generateName", Str),
         field("generation", Int64).warned("it is ignored; the node sets it"),
         field("labels", Map(&Str)),
         field("managedFields", List(&Any)).warned("it is ignored"),
