@@ -98,6 +98,7 @@ impl Pod {
         if let Some((reason, message)) = cause.status() {
             self.event(out, None, EventKind::Normal, reason, message);
         }
+        self.retire_probes(out);
         // One that is just being started counts: it is down only once its start is answered.
         let may_run = |name: &str| {
             let state = self.slot_named(name).map(|index| &self.slots[index].state);

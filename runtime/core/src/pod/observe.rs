@@ -9,6 +9,7 @@ use super::{Out, Pod, SandboxState};
 use crate::event::EventKind;
 use crate::io::{Action, Hook, Input, InstanceRef, Outcome, Trap};
 use crate::reasons;
+use crate::restart;
 use crate::runtime::{Instance, InstanceState, Sandbox, StopReason};
 use crate::spec::Handler;
 use crate::status::{Condition, Word};
@@ -19,6 +20,9 @@ const SANDBOX_RETRY: Duration = Duration::from_secs(10);
 
 /// Instances that are remembered per container: the current one and the one before (STATE-04).
 const REMEMBERED: usize = 2;
+
+/// Exit code of what was made but could not be started.
+const START_ERROR_CODE: i32 = 128;
 
 /// Conditions that clients can't set (COND-05).
 const BUILT_IN: [&str; 10] = [
@@ -158,7 +162,7 @@ impl Pod {
         }
         let event_message = format!("Error: {message}");
         self.event(out, Some(index), EventKind::Warning, "Failed", event_message);
-        if reason == "RunContainerError" {
+        if reason == reasons::RUN_CONTAINER_ERROR {
             // It was made and its start failed: that is an end, too (STATE-03).
             let slot = &mut self.slots[index];
             let restart_count = slot.restarts;
@@ -171,12 +175,16 @@ impl Pod {
                 restart_count,
                 created_at: Some(out.now),
                 finished_at: Some(out.now),
-                exit_code: 128,
-                reason: Word::Borrowed("StartError"),
+                exit_code: START_ERROR_CODE,
+                reason: Word::Borrowed(reasons::START_ERROR),
                 message: message.clone(),
                 image_id,
                 ..Instance::default()
             });
+            let policy = self.spec.restart_policy;
+            if !restart::should_restart_after_exit(self.container(index), policy, START_ERROR_CODE) {
+                return;
+            }
         }
         self.hold_back(index, reason, message, out);
     }

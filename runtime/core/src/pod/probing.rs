@@ -50,6 +50,14 @@ impl Pod {
         }
     }
 
+    /// The pod ends: of its probes only readiness goes on (PROBE-05).
+    pub(super) fn retire_probes(&mut self, out: &Out<'_>) {
+        let tasks = self.slots.iter_mut().flat_map(|slot| &mut slot.probes);
+        for task in tasks.filter(|task| task.prober.kind() != ProbeKind::Readiness) {
+            task.due = Some(out.now);
+        }
+    }
+
     /// Looks at every probe that is due.
     pub(super) fn drive_probes(&mut self, out: &mut Out<'_>) {
         for index in 0..self.slots.len() {

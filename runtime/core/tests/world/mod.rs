@@ -84,6 +84,8 @@ pub(crate) struct World {
     /// How often the sandbox can't be made.
     pub(crate) sandbox_failures: u32,
     pub(crate) teardown_delay: Duration,
+    /// How often the node was woken up when it wanted to and then had nothing to order.
+    pub(crate) idle_wakes: usize,
     applied: Vec<PodUid>,
     scripts: BTreeMap<String, Script>,
     due: BTreeMap<(Instant, u64), Input>,
@@ -118,6 +120,7 @@ impl World {
             sandbox_delay: Duration::ZERO,
             sandbox_failures: 0,
             teardown_delay: Duration::ZERO,
+            idle_wakes: 0,
             applied: Vec::new(),
             scripts: scripts.iter().map(|(name, script)| ((*name).to_owned(), script.clone())).collect(),
             due: BTreeMap::new(),
@@ -182,6 +185,7 @@ impl World {
                 }
             } else {
                 self.node.advance(self.now);
+                self.idle_wakes += usize::from(!self.carry_out());
             }
             self.carry_out();
             self.check_at_rest(self.now);
@@ -210,8 +214,11 @@ impl World {
         self.due.insert((self.now + after, self.sequence), input);
     }
 
-    fn carry_out(&mut self) {
+    /// Returns true if there was anything.
+    fn carry_out(&mut self) -> bool {
+        let mut any = false;
         while let Some(action) = self.node.poll_action() {
+            any = true;
             self.check_not_gone(&action);
             match &action {
                 Action::Record { event } => {
@@ -233,6 +240,7 @@ impl World {
             }
             self.orders.push((self.now, action));
         }
+        any
     }
 
     /// Of a pod that is gone nothing is begun, shown or asked any more.

@@ -1,0 +1,80 @@
+//! When the node wants to be woken up. That nothing is due before is checked by the world, at every step of every test.
+
+use husk_core::io::{Hook, ProbeOutcome};
+use husk_core::spec::RestartPolicy::{Always, Never};
+use husk_core::spec::{ContainerSpec, Handler, Probe, ProbeKind};
+use husk_core::time::Instant;
+
+use crate::world::{Life, OnSignal, Script, World, container, exits, pod, probe, secs, sidecar};
+
+#[test]
+fn pods_for_which_nothing_is_due_cost_no_wake_up() {
+    let mut world = World::empty(Default::default(), &[("done", exits(1, 0))]);
+    for n in 0..30 {
+        let name = if n % 2 == 0 { "a0" } else { "done" };
+        let uid = format!("u{n}");
+        world.apply(&uid, &uid, pod(Never, vec![], vec![container(name)]));
+    }
+    world.run_until(100.0);
+    assert_eq!(world.node.pods().count(), 30);
+    assert_eq!(world.node.next_wake(), None);
+}
+
+#[test]
+fn a_wake_up_is_never_for_nothing() {
+    let stubborn = || Script { on_signal: OnSignal::Ignores, ..Script::default() };
+    let late = Probe { initial_delay_seconds: 7, period_seconds: 9, ..probe(Handler::Exec) };
+    let probed = ContainerSpec {
+        liveness_probe: Some(late.clone()),
+        readiness_probe: Some(probe(Handler::Exec)),
+        startup_probe: Some(late),
+        post_start: Some(Handler::Sleep(3)),
+        pre_stop: Some(Handler::Sleep(5)),
+        ..container("a0")
+    };
+    let failing = Script {
+        probes: vec![
+            (ProbeKind::Liveness, secs(100), secs(9000), ProbeOutcome::Failure),
+            (ProbeKind::Readiness, secs(50), secs(9000), ProbeOutcome::Error),
+        ],
+        hooks: [(Hook::PreStop, (secs(4), Ok(())))].into(),
+        ..stubborn()
+    };
+    let fails = Life::StartFails("RunContainerError", "why");
+    let images = Script { image_failures: 3, lives: vec![fails, Life::Forever], ..Script::default() };
+    let mut deadline = pod(Never, vec![sidecar("s0")], vec![container("a0"), container("a1")]);
+    deadline.active_deadline_seconds = Some(300);
+    let worlds = [
+        World::with(pod(Always, vec![], vec![container("a0")]), &[("a0", exits(3, 1))]),
+        World::with(pod(Always, vec![], vec![probed]), &[("a0", failing)]),
+        World::with(pod(Always, vec![], vec![container("a0")]), &[("a0", images.clone())]),
+        World::with(deadline, &[("a0", images), ("s0", stubborn())]),
+        World::with(
+            pod(Never, vec![sidecar("s0")], vec![container("a0")]),
+            &[("a0", exits(9, 1)), ("s0", exits(2, 1))],
+        ),
+    ];
+    for (nth, mut world) in worlds.into_iter().enumerate() {
+        world.run_until(500.0);
+        world.delete(None);
+        world.run_until(1000.0);
+        assert!(world.is_gone());
+        assert_eq!(world.idle_wakes, 0, "world {nth}");
+        assert_eq!(world.node.next_wake(), None);
+    }
+}
+
+#[test]
+fn the_next_wake_up_is_the_earliest_of_all_pods() {
+    let mut world = World::empty(Default::default(), &[("a0", exits(1, 1)), ("b0", exits(4, 1))]);
+    world.apply("p", "u1", pod(Always, vec![], vec![container("a0")]));
+    world.apply("q", "u2", pod(Always, vec![], vec![container("b0")]));
+    world.run_until(9.0);
+    // a0 ended at 1 and 2 and waits until 12, b0 at 4 and 8 and waits until 18.
+    assert_eq!(world.node.next_wake(), Some(Instant::from_secs(1012)));
+    world.run_until(17.0);
+    assert_eq!(world.node.next_wake(), Some(Instant::from_secs(1018)));
+    world.delete(Some(0));
+    world.run_until(17.5);
+    assert_eq!(world.node.next_wake(), Some(Instant::from_secs(1018)));
+}
