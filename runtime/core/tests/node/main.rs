@@ -2,6 +2,7 @@
 
 mod condition;
 mod deadline;
+mod edge_cases;
 mod event;
 mod hook;
 mod init;
@@ -10,6 +11,7 @@ mod probe;
 mod restart;
 mod restart_all;
 mod sidecar;
+mod stale;
 mod state;
 mod termination;
 mod update;

@@ -86,6 +86,8 @@ pub(crate) struct World {
     pub(crate) teardown_delay: Duration,
     /// How often the node was woken up when it wanted to and then had nothing to order.
     pub(crate) idle_wakes: usize,
+    /// Every answer that was given so far.
+    pub(crate) said: Vec<Input>,
     applied: Vec<PodUid>,
     scripts: BTreeMap<String, Script>,
     due: BTreeMap<(Instant, u64), Input>,
@@ -121,6 +123,7 @@ impl World {
             sandbox_failures: 0,
             teardown_delay: Duration::ZERO,
             idle_wakes: 0,
+            said: Vec::new(),
             applied: Vec::new(),
             scripts: scripts.iter().map(|(name, script)| ((*name).to_owned(), script.clone())).collect(),
             due: BTreeMap::new(),
@@ -181,6 +184,7 @@ impl World {
                             continue;
                         }
                     }
+                    self.said.push(input.clone());
                     self.node.handle(self.now, input);
                 }
             } else {
