@@ -1,6 +1,6 @@
 //! A container: a guest that runs, and how to signal, end and watch it.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::guest::Guest;
 use crate::image::{DEFAULT_PATH, Image, ImageError, ModuleFile};
 use crate::limits::{Account, Meter};
 use crate::log::{Log, Stream};
-use crate::net::{Egress, PodAddress, PodNet};
+use crate::net::{Egress, PodAddress, PodNet, Protocol};
 use crate::outcome::Ended;
 use crate::program::Program;
 use crate::root;
@@ -263,6 +263,12 @@ impl Container {
     /// Bytes that its instances hold in linear memories and tables.
     pub fn memory(&self) -> u64 {
         self.0.context.memory.used()
+    }
+
+    /// Where the node connects to for an address of a pod, which differs for ports that the node may not bind itself.
+    pub fn locate(&self, protocol: Protocol, address: SocketAddr) -> SocketAddr {
+        let SocketAddr::V4(v4) = address else { return address };
+        self.0.context.engine.ports().locate(protocol, v4).map_or(address, SocketAddr::V4)
     }
 
     /// The writing end of standard input; the first who asks has it, and dropping it is the end of the input.

@@ -2,7 +2,8 @@
 //!
 //! Each pod has its own loopback address. A guest that binds `0.0.0.0`, `[::]`, `127.0.0.1` or `[::1]` gets that address, and one
 //! that connects to localhost reaches it, so that two pods may both use port 8080 and don't see each other's localhost. Other
-//! pods are reached at their addresses. The rest of the loopback network is the host's: a port there is reachable only if a guest
+//! pods are reached at their addresses. Ports below 1024 that the node itself may not bind, since it doesn't run as root, are bound
+//! elsewhere on the pod's address; guests don't notice, and the node finds them by [`Ports::locate`]. The rest of the loopback network is the host's: a port there is reachable only if a guest
 //! listens on it, or the node has opened it ([`Ports::open`]), so a service of the host that listens on every address can't be
 //! reached through a pod's. Names resolve from the pod's own list; everything beyond the node is denied unless [`Egress`] says
 //! otherwise.
@@ -35,26 +36,40 @@ pub enum Protocol {
 
 /// Ports on loopback addresses that guests may reach. Clones are the same table.
 #[derive(Clone, Debug, Default)]
-pub struct Ports(Arc<Mutex<HashMap<(Protocol, SocketAddrV4), usize>>>);
+pub struct Ports(Arc<Mutex<HashMap<(Protocol, SocketAddrV4), Listeners>>>);
+
+#[derive(Debug)]
+struct Listeners {
+    /// Where they are in fact.
+    at: SocketAddrV4,
+    /// More than one: the successor of a container may listen before the last socket of its predecessor is gone.
+    count: usize,
+}
 
 impl Ports {
     /// Lets guests reach a port of the node itself, for as long as the answer lives.
-    #[must_use = "the port is closed again when this is dropped"]
     pub fn open(&self, protocol: Protocol, address: SocketAddrV4) -> OpenPort {
+        self.open_at(protocol, address, address)
+    }
+
+    /// As [`open`](Self::open), where `at` is what guests are led to when they want `address`.
+    pub fn open_at(&self, protocol: Protocol, address: SocketAddrV4, at: SocketAddrV4) -> OpenPort {
         let mut ports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Counted: the successor of a container may listen before the last socket of its predecessor is gone.
-        *ports.entry((protocol, address)).or_default() += 1;
+        let listeners = ports.entry((protocol, address)).or_insert(Listeners { at, count: 0 });
+        listeners.at = at;
+        listeners.count += 1;
         OpenPort { ports: self.clone(), key: (protocol, address) }
     }
 
-    /// Whether guests may reach it.
-    pub fn is_open(&self, protocol: Protocol, address: SocketAddrV4) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&(protocol, address))
+    /// Where a port is that guests may reach.
+    pub fn locate(&self, protocol: Protocol, address: SocketAddrV4) -> Option<SocketAddrV4> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&(protocol, address)).map(|listeners| listeners.at)
     }
 }
 
 /// An open port; dropping it closes it.
 #[derive(Debug)]
+#[must_use = "the port is closed again when this is dropped"]
 pub struct OpenPort {
     ports: Ports,
     key: (Protocol, SocketAddrV4),
@@ -63,9 +78,9 @@ pub struct OpenPort {
 impl Drop for OpenPort {
     fn drop(&mut self) {
         let mut ports = self.ports.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = ports.get_mut(&self.key) {
-            *count -= 1;
-            if *count == 0 {
+        if let Some(listeners) = ports.get_mut(&self.key) {
+            listeners.count -= 1;
+            if listeners.count == 0 {
                 ports.remove(&self.key);
             }
         }
@@ -116,8 +131,7 @@ impl PodAddress {
         };
         let address = SocketAddrV4::new(ip, wanted.port());
         match (ip.is_loopback(), self.egress) {
-            (true, _) if self.ports.is_open(protocol, address) => Ok(address.into()),
-            (true, _) => Err(Refused::NobodyThere),
+            (true, _) => self.ports.locate(protocol, address).map(SocketAddr::from).ok_or(Refused::NobodyThere),
             (false, Egress::Allow) => Ok(address.into()),
             (false, Egress::Deny) => Err(Refused::Denied),
         }
@@ -145,15 +159,31 @@ pub(crate) struct PodNet {
     pub(crate) as_v6: HashSet<u32>,
     /// Ports that the guest has opened.
     pub(crate) open: HashMap<u32, OpenPort>,
+    /// Ports that sockets stand for; they are bound to others.
+    pub(crate) stands_for: HashMap<u32, u16>,
     peers: VecDeque<SocketAddr>,
 }
 
 impl PodNet {
     pub(crate) fn new(address: Arc<PodAddress>) -> Self {
-        Self { address, as_v6: HashSet::new(), open: HashMap::new(), peers: VecDeque::new() }
+        Self {
+            address,
+            as_v6: HashSet::new(),
+            open: HashMap::new(),
+            stands_for: HashMap::new(),
+            peers: VecDeque::new(),
+        }
     }
 
-    /// How the guest sees an address of this socket.
+    /// How the guest sees the address that this socket is bound to.
+    pub(crate) fn shown_local(&self, handle: u32, mut address: SocketAddr) -> SocketAddr {
+        if let Some(port) = self.stands_for.get(&handle) {
+            address.set_port(*port);
+        }
+        self.shown(handle, address)
+    }
+
+    /// How the guest sees an address that this socket has to do with.
     pub(crate) fn shown(&self, handle: u32, address: SocketAddr) -> SocketAddr {
         match address.ip() {
             IpAddr::V4(ip) if self.as_v6.contains(&handle) => {
@@ -184,6 +214,7 @@ impl PodNet {
     pub(crate) fn forget(&mut self, handle: u32) {
         self.as_v6.remove(&handle);
         self.open.remove(&handle);
+        self.stands_for.remove(&handle);
     }
 }
 

@@ -1,7 +1,7 @@
 //! WASI sockets on the pod's address: a newtype round wasmtime-wasi's view that translates addresses and delegates the rest.
 
 use std::future::Future as _;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
@@ -16,6 +16,9 @@ use self::tcp::{ShutdownType, TcpSocket};
 use self::udp::{IncomingDatagram, IncomingDatagramStream, OutgoingDatagram, OutgoingDatagramStream, UdpSocket};
 use crate::guest::Guest;
 use crate::net::{Egress, PodNet, Protocol, Refused};
+
+/// Ports below are root's.
+const FIRST_UNPRIVILEGED: u16 = 1024;
 
 /// wasmtime-wasi's sockets and what the pod makes of them.
 struct Sockets<'a> {
@@ -83,6 +86,31 @@ impl Sockets<'_> {
         self.net.shown(socket, address.into()).into()
     }
 
+    fn shown_local(&self, socket: u32, address: IpSocketAddress) -> IpSocketAddress {
+        self.net.shown_local(socket, address.into()).into()
+    }
+
+    /// After the kernel didn't let the node bind `wanted`: the address to bind in its place.
+    fn instead(
+        &mut self,
+        socket: u32,
+        protocol: Protocol,
+        wanted: SocketAddr,
+        error: SocketError,
+    ) -> SocketResult<SocketAddr> {
+        let error = error.downcast().map_err(SocketError::trap)?;
+        let SocketAddr::V4(wanted) = wanted else { return Err(error.into()) };
+        if error != ErrorCode::AccessDenied || !(1..FIRST_UNPRIVILEGED).contains(&wanted.port()) {
+            return Err(error.into());
+        }
+        // Nothing in the kernel keeps two from it, so it is done here.
+        if self.net.address.ports.locate(protocol, wanted).is_some() {
+            return Err(ErrorCode::AddressInUse.into());
+        }
+        self.net.stands_for.insert(socket, wanted.port());
+        Ok(SocketAddr::new((*wanted.ip()).into(), 0))
+    }
+
     fn made(&mut self, socket: u32, family: IpAddressFamily) {
         if matches!(family, IpAddressFamily::Ipv6) {
             self.net.as_v6.insert(socket);
@@ -90,11 +118,11 @@ impl Sockets<'_> {
     }
 
     /// Lets other guests reach what this socket is bound to.
-    fn open(&mut self, socket: u32, protocol: Protocol, address: IpSocketAddress) {
-        if let SocketAddr::V4(address) = address.into() {
-            let port = self.net.address.ports.open(protocol, address);
-            self.net.open.insert(socket, port);
-        }
+    fn open(&mut self, socket: u32, protocol: Protocol, local: IpSocketAddress) {
+        let SocketAddr::V4(at) = local.into() else { return };
+        let port = self.net.stands_for.get(&socket).copied().unwrap_or(at.port());
+        let port = self.net.address.ports.open_at(protocol, SocketAddrV4::new(*at.ip(), port), at);
+        self.net.open.insert(socket, port);
     }
 }
 
@@ -185,7 +213,13 @@ impl tcp::HostTcpSocket for Sockets<'_> {
         network: Resource<Network>,
         local: IpSocketAddress,
     ) -> SocketResult<()> {
-        let local = self.net.address.bind(local.into())?.into();
+        let (socket, network) = (this.rep(), network.rep());
+        let local = self.net.address.bind(local.into())?;
+        let first =
+            tcp::HostTcpSocket::start_bind(&mut self.inner, this, Resource::new_borrow(network), local.into()).await;
+        let Err(error) = first else { return Ok(()) };
+        let local = self.instead(socket, Protocol::Tcp, local, error)?.into();
+        let (this, network) = (Resource::new_borrow(socket), Resource::new_borrow(network));
         tcp::HostTcpSocket::start_bind(&mut self.inner, this, network, local).await
     }
 
@@ -212,16 +246,19 @@ impl tcp::HostTcpSocket for Sockets<'_> {
         &mut self,
         this: Resource<TcpSocket>,
     ) -> SocketResult<(Resource<TcpSocket>, Resource<DynInputStream>, Resource<DynOutputStream>)> {
-        let family = self.family_of(this.rep());
+        let (listener, family) = (this.rep(), self.family_of(this.rep()));
         let accepted = tcp::HostTcpSocket::accept(&mut self.inner, this)?;
         self.made(accepted.0.rep(), family);
+        if let Some(port) = self.net.stands_for.get(&listener).copied() {
+            self.net.stands_for.insert(accepted.0.rep(), port);
+        }
         Ok(accepted)
     }
 
     fn local_address(&mut self, this: Resource<TcpSocket>) -> SocketResult<IpSocketAddress> {
         let socket = this.rep();
         let address = tcp::HostTcpSocket::local_address(&mut self.inner, this)?;
-        Ok(self.shown(socket, address))
+        Ok(self.shown_local(socket, address))
     }
 
     fn remote_address(&mut self, this: Resource<TcpSocket>) -> SocketResult<IpSocketAddress> {
@@ -273,7 +310,13 @@ impl udp::HostUdpSocket for Sockets<'_> {
         network: Resource<Network>,
         local: IpSocketAddress,
     ) -> SocketResult<()> {
-        let local = self.net.address.bind(local.into())?.into();
+        let (socket, network) = (this.rep(), network.rep());
+        let local = self.net.address.bind(local.into())?;
+        let first =
+            udp::HostUdpSocket::start_bind(&mut self.inner, this, Resource::new_borrow(network), local.into()).await;
+        let Err(error) = first else { return Ok(()) };
+        let local = self.instead(socket, Protocol::Udp, local, error)?.into();
+        let (this, network) = (Resource::new_borrow(socket), Resource::new_borrow(network));
         udp::HostUdpSocket::start_bind(&mut self.inner, this, network, local).await
     }
 
@@ -300,7 +343,7 @@ impl udp::HostUdpSocket for Sockets<'_> {
     fn local_address(&mut self, this: Resource<UdpSocket>) -> SocketResult<IpSocketAddress> {
         let socket = this.rep();
         let address = udp::HostUdpSocket::local_address(&mut self.inner, this)?;
-        Ok(self.shown(socket, address))
+        Ok(self.shown_local(socket, address))
     }
 
     fn remote_address(&mut self, this: Resource<UdpSocket>) -> SocketResult<IpSocketAddress> {

@@ -209,9 +209,12 @@ async fn a_port_is_closed_with_its_socket_and_with_its_guest() {
         one.listening(IpAddressFamily::Ipv4, "0.0.0.0:8081").await.expect("listens");
         super::tcp::HostTcpSocket::drop(&mut one, listener).expect("closed");
     }
-    assert!(!ports.is_open(super::Protocol::Tcp, at(8080)) && ports.is_open(super::Protocol::Tcp, at(8081)));
+    assert!(
+        ports.locate(super::Protocol::Tcp, at(8080)).is_none()
+            && ports.locate(super::Protocol::Tcp, at(8081)).is_some()
+    );
     drop(one);
-    assert!(!ports.is_open(super::Protocol::Tcp, at(8081)));
+    assert!(ports.locate(super::Protocol::Tcp, at(8081)).is_none());
     assert_eq!(refused(caller.connected("127.77.3.1:8081").await), ErrorCode::ConnectionRefused);
 }
 
@@ -309,4 +312,44 @@ async fn names_resolve_from_the_pods_list_alone() {
         assert_eq!(one.resolved(name).expect("resolves"), expected, "{name}");
     }
     assert_eq!(refused(one.resolved("example.com")), ErrorCode::NameUnresolvable);
+}
+
+/// Gives up the right to bind ports below 1024. It belongs to the thread, and a test has one of its own.
+fn give_up_low_ports() {
+    const VERSION_3: u32 = 0x2008_0522;
+    const NET_BIND_SERVICE: u32 = 10;
+    let mut header = [VERSION_3, 0];
+    // Effective, permitted and inheritable rights: the lower halves of the three, then the upper.
+    let mut rights = [0_u32; 6];
+    // SAFETY: header and rights have the layout that the calls expect for this version, and live as long as they.
+    let answers = unsafe {
+        let got = libc::syscall(libc::SYS_capget, header.as_mut_ptr(), rights.as_mut_ptr());
+        rights[0] &= !(1 << NET_BIND_SERVICE);
+        [got, libc::syscall(libc::SYS_capset, header.as_mut_ptr(), rights.as_ptr())]
+    };
+    assert_eq!(answers, [0, 0], "{}", std::io::Error::last_os_error());
+}
+
+#[tokio::test]
+async fn a_node_that_is_not_root_has_ports_below_1024() {
+    give_up_low_ports();
+    let ports = Ports::default();
+    let (mut one, mut other) = (pod(&ports, [127, 77, 8, 1]), pod(&ports, [127, 77, 8, 2]));
+    let (mut one, mut other) = (sockets(&mut one), sockets(&mut other));
+    let listener = one.listening(IpAddressFamily::Ipv4, "0.0.0.0:80").await.expect("listens");
+    assert_eq!(one.local(&listener), address("127.77.8.1:80"));
+    assert_eq!(refused(one.bound(IpAddressFamily::Ipv4, "0.0.0.0:80").await), ErrorCode::AddressInUse);
+
+    other.connected("127.77.8.1:80").await.expect("connects");
+    let (accepted, _) = one.accepted(&listener).await;
+    assert_eq!(one.local(&accepted), address("127.77.8.1:80"));
+    one.connected("127.0.0.1:80").await.expect("its own localhost");
+    one.udp("0.0.0.0:53").await.expect("datagrams, too");
+
+    let SocketAddr::V4(wanted) = address("127.77.8.1:80") else { panic!("IPv4") };
+    let at = ports.locate(super::Protocol::Tcp, wanted).expect("open");
+    TcpStream::connect(at).expect("the node knows where it is");
+    let first = std::fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start").expect("Linux");
+    let everybodys = first.trim().parse::<u16>().expect("a port") <= 80;
+    assert_eq!(at == wanted, everybodys, "elsewhere, unless this system lets everybody bind port 80");
 }
