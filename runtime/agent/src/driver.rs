@@ -230,6 +230,8 @@ impl Driver {
                 self.pods.remove(&pod);
                 self.tell(Notice::Gone { at: self.now(), pod });
             }
+            // Nothing is kept beyond the end of the process yet.
+            Action::Persist { .. } | Action::Forget { .. } => {}
             Action::Record { event } => self.tell(Notice::Event { at: self.now(), event: Arc::new(event) }),
         }
     }

@@ -134,7 +134,7 @@ fn sandbox_changed(view: PodView<'_>, actions: &mut PodActions) -> bool {
     let wrong_network = newest.host_network != view.spec.host_network;
     let no_address = !view.spec.host_network && !newest.has_ip;
     if ready > 1 || !newest.ready || wrong_network || no_address {
-        return changed(actions, newest.attempt + 1);
+        return changed(actions, newest.attempt.wrapping_add(1));
     }
     actions.attempt = newest.attempt;
     false

@@ -3,12 +3,14 @@
 use alloc::collections::VecDeque;
 use alloc::string::String;
 
+use serde::{Deserialize, Serialize};
+
 use crate::io::PodUid;
 use crate::status::Word;
 use crate::time::Instant;
 
 /// Something that a person who looks after the pod wants to know.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// About which pod.
     pub pod: PodUid,
@@ -29,7 +31,7 @@ pub struct Event {
 }
 
 /// `type` of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EventKind {
     /// For information.
     Normal,
@@ -51,7 +53,7 @@ impl EventKind {
 const SERIES: usize = 64;
 
 /// Counts equal events of one pod into series.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Recorder {
     /// The one seen last is last.
     series: VecDeque<Event>,

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::event::Event;
+use crate::record::{Interruption, PodRecord};
 use crate::spec::{PodMeta, PodSpec, ProbeKind};
 use crate::status::Word;
 
@@ -48,6 +49,16 @@ pub enum Input {
         meta: PodMeta,
         /// What.
         spec: Box<PodSpec>,
+    },
+    /// The node takes a pod again that was on record. A pod that it knows already stays as it is.
+    ///
+    /// Records are handed in before any other fact, those of pods that were accepted first before the others
+    /// ([`PodRecord::accepted`]), at times that go on from [`PodRecord::saved_at`].
+    Restored {
+        /// What was persisted.
+        record: Box<PodRecord>,
+        /// What happened to the instances since.
+        after: Interruption,
     },
     /// Somebody asked for the pod's end (TERM-01, TERM-05).
     DeleteRequested {
@@ -162,6 +173,7 @@ impl Input {
     pub fn pod(&self) -> PodUid {
         match self {
             Self::Applied { meta, .. } => PodUid::from(meta.uid.as_str()),
+            Self::Restored { record, .. } => record.uid().clone(),
             Self::DeleteRequested { pod, .. }
             | Self::SandboxReady { pod, .. }
             | Self::SandboxFailed { pod, .. }
@@ -331,6 +343,16 @@ pub enum Action {
     },
     /// The pod object is to disappear: deleted and nothing of it is left.
     Gone {
+        /// The pod.
+        pod: PodUid,
+    },
+    /// What has to survive of the pod changed: persist `Node::record`, soon and once for any number of these orders.
+    Persist {
+        /// The pod.
+        pod: PodUid,
+    },
+    /// Nothing is left of the pod: drop what was persisted of it.
+    Forget {
         /// The pod.
         pod: PodUid,
     },

@@ -34,6 +34,7 @@ pub mod prober;
 pub mod qos;
 pub mod quantity;
 pub mod reasons;
+pub mod record;
 pub mod resources;
 pub mod restart;
 pub mod runtime;
@@ -48,4 +49,5 @@ pub mod time;
 
 pub use io::{Action, Input};
 pub use node::{Node, NodeConfig};
+pub use record::PodRecord;
 pub use time::Instant;

@@ -8,6 +8,7 @@ use crate::backoff::BackoffConfig;
 use crate::deletion::Deletion;
 use crate::io::{Action, Input, PodUid};
 use crate::pod::{Out, Pod};
+use crate::record::{Interruption, PodRecord};
 use crate::spec::{PodMeta, PodSpec, ProbeKind};
 use crate::status::PodStatus;
 use crate::time::Instant;
@@ -49,6 +50,8 @@ pub struct Node {
     names: BTreeMap<(String, String), Vec<PodUid>>,
     /// Who has to be looked at when: a pod that has no timer is not here and costs nothing.
     wakes: BTreeSet<(Instant, PodUid)>,
+    /// How many pods were taken so far.
+    accepted: u64,
     actions: VecDeque<Action>,
     /// Pods of which nothing is left but a [`Action::Gone`] that was not polled yet.
     parting: BTreeMap<PodUid, Pod>,
@@ -65,6 +68,7 @@ impl Node {
         let now = self.clock(now);
         let uid = match input {
             Input::Applied { meta, spec } => self.apply(now, meta, *spec),
+            Input::Restored { record, after } => return self.restore(now, *record, after),
             other => {
                 let uid = other.pod();
                 let Some(pod) = self.pods.get_mut(&uid) else { return };
@@ -126,6 +130,11 @@ impl Node {
         self.visible(pod).and_then(|pod| pod.deletion)
     }
 
+    /// What has to survive of a pod (see [`crate::record`]); also of one whose object is gone and of which something is left.
+    pub fn record(&self, pod: &PodUid) -> Option<PodRecord> {
+        Some(PodRecord::new(self.now, self.pods.get(pod)?))
+    }
+
     /// All pods that exist.
     pub fn pods(&self) -> impl Iterator<Item = &PodUid> {
         let all = self.pods.iter().chain(&self.parting);
@@ -161,9 +170,37 @@ impl Node {
         let namesakes = self.names.entry((meta.namespace.clone(), meta.name.clone())).or_default();
         let blocked = !namesakes.is_empty();
         namesakes.push(uid.clone());
-        let pod = Pod::new(uid.clone(), meta, spec, blocked, out);
+        let mut pod = Pod::new(uid.clone(), meta, spec, blocked, out);
+        pod.accepted = self.accepted;
+        self.accepted = self.accepted.saturating_add(1);
         self.pods.insert(uid.clone(), pod);
         uid
+    }
+
+    /// Takes a pod again.
+    fn restore(&mut self, now: Instant, record: PodRecord, after: Interruption) {
+        let mut pod = record.into_pod();
+        let uid = pod.uid.clone();
+        if self.pods.contains_key(&uid) {
+            return;
+        }
+        let namesakes = self.names.entry((pod.meta.namespace.clone(), pod.meta.name.clone())).or_default();
+        let older = |other: &PodUid| self.pods.get(other).is_some_and(|other| other.accepted <= pod.accepted);
+        let place = namesakes.partition_point(older);
+        namesakes.insert(place, uid.clone());
+        pod.blocked = place > 0;
+        self.accepted = self.accepted.max(pod.accepted.saturating_add(1));
+        if after == Interruption::Handover && !pod.is_finished() {
+            pod.go_on();
+            self.wakes.extend(pod.wake.map(|due| (due, uid.clone())));
+            self.pods.insert(uid, pod);
+            return;
+        }
+        pod.go_on();
+        pod.wake = None;
+        pod.begin_again(after, &mut Out { now, config: &self.config, actions: &mut self.actions });
+        self.pods.insert(uid.clone(), pod);
+        self.settle(now, &uid);
     }
 
     /// Brings a pod up to date and its timer with it.
@@ -180,10 +217,14 @@ impl Node {
             if let Some(pod) = self.pods.remove(uid).filter(|pod| !pod.hidden) {
                 self.parting.insert(uid.clone(), pod);
             }
+            self.actions.push_back(Action::Forget { pod: uid.clone() });
             self.release_name(now, &key, uid);
             return;
         }
         pod.wake = after;
+        if pod.has_to_be_persisted() {
+            self.actions.push_back(Action::Persist { pod: uid.clone() });
+        }
         if before != after {
             if let Some(due) = before {
                 self.wakes.remove(&(due, uid.clone()));

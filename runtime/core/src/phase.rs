@@ -148,8 +148,8 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// A container that was removed because all restart runs again whatever its policy.
+/// A container that was removed because all restart, or ended with the agent or the board, runs again whatever its policy.
 fn may_restart(container: &ContainerSpec, pod: RestartPolicy, last: &Terminated) -> bool {
-    last.reason == reasons::RESTARTING_ALL_CONTAINERS
+    matches!(&*last.reason, reasons::RESTARTING_ALL_CONTAINERS | reasons::AGENT_RESTARTED | reasons::NODE_REBOOTED)
         || restart::should_restart_after_exit(container, pod, last.exit_code)
 }

@@ -4,8 +4,10 @@
 
 mod ending;
 mod observe;
+mod persisting;
 mod probing;
 mod report;
+mod restoring;
 mod slot;
 mod starting;
 mod stopping;
@@ -16,6 +18,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use ending::Ending;
+use serde::{Deserialize, Serialize};
 use slot::{Slot, SlotState};
 
 use crate::deletion::Deletion;
@@ -41,7 +44,7 @@ impl Out<'_> {
 }
 
 /// A pod.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Pod {
     pub(crate) uid: PodUid,
     pub(crate) meta: PodMeta,
@@ -54,6 +57,8 @@ pub(crate) struct Pod {
     pub(crate) hidden: bool,
     /// Another pod of this name has to end first.
     pub(crate) blocked: bool,
+    /// How many pods the node had taken before this one.
+    pub(crate) accepted: u64,
     /// The timer of this pod, as the node has it in its index.
     pub(crate) wake: Option<Instant>,
     slots: Vec<Slot>,
@@ -63,10 +68,13 @@ pub(crate) struct Pod {
     /// RestartAllContainers is under way (RESTART-09).
     restart_all: bool,
     recorder: Recorder,
+    /// Digest of what was last ordered to be persisted; none if it has to be in any case.
+    #[serde(skip)]
+    persisted: Option<u64>,
 }
 
 /// The pod's address, volumes and devices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum SandboxState {
     /// Not made yet; not before the given instant, if it failed before.
     None { retry_at: Option<Instant> },
@@ -91,6 +99,7 @@ impl Pod {
             gone: false,
             hidden: false,
             blocked,
+            accepted: 0,
             wake: None,
             slots: Vec::new(),
             runtime: RuntimeStatus::default(),
@@ -98,6 +107,7 @@ impl Pod {
             ending: None,
             restart_all: false,
             recorder: Recorder::default(),
+            persisted: None,
         };
         pod.add_slots();
         let message = alloc::format!(
@@ -113,6 +123,9 @@ impl Pod {
     /// The spec changed: definitions that differ make their instances out of date (POD-08).
     pub(crate) fn update(&mut self, meta: PodMeta, spec: PodSpec, _out: &mut Out<'_>) {
         let known: Vec<u64> = (0..self.slots.len()).map(|index| self.container(index).hash).collect();
+        if self.meta != meta || self.spec != spec {
+            self.persisted = None;
+        }
         self.meta = meta;
         self.spec = spec;
         self.add_slots();

@@ -162,7 +162,7 @@ impl Prober {
             ProbeOutcome::Success | ProbeOutcome::Warning => Verdict::Success,
             ProbeOutcome::Failure | ProbeOutcome::Unknown => Verdict::Failure,
             ProbeOutcome::Error => {
-                self.tries += 1;
+                self.tries = self.tries.saturating_add(1);
                 if self.tries < MAX_TRIES {
                     return Finished::Retry;
                 }

@@ -81,6 +81,15 @@ pub const RESTARTING_ALL_CONTAINERS: &str = "RestartingAllContainers";
 /// Message of that reason.
 pub const REMOVED_TO_RESTART_ALL: &str = "The container is removed because RestartAllContainers in place";
 
+/// Terminated reason: it ended with the agent and is started again (TERM-11).
+pub const AGENT_RESTARTED: &str = "AgentRestarted";
+/// Message of that reason.
+pub const ENDED_WITH_THE_AGENT: &str = "The container ended with the agent and is started again";
+/// Terminated reason: it ended with the board and is started again.
+pub const NODE_REBOOTED: &str = "NodeRebooted";
+/// Message of that reason.
+pub const ENDED_WITH_THE_NODE: &str = "The container ended with the node and is started again";
+
 /// Pod and terminated reason: `activeDeadlineSeconds` is over (POD-09).
 pub const DEADLINE_EXCEEDED: &str = "DeadlineExceeded";
 /// Message of that pod reason.

@@ -122,6 +122,8 @@ pub enum StopReason {
     PodEnds,
     /// The runtime lost track of it.
     Unknown,
+    /// Nobody wanted its end: the agent ended under it, or the board (TERM-11).
+    Interrupted,
 }
 
 impl RuntimeStatus {

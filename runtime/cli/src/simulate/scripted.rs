@@ -137,7 +137,11 @@ impl<'a> Scripted<'a> {
             Action::Teardown { pod, attempt } => {
                 self.plan(now + TEARDOWN_TAKES, Input::TornDown { pod: pod.clone(), attempt: *attempt });
             }
-            Action::StatusChanged { .. } | Action::Gone { .. } | Action::Record { .. } => {}
+            Action::StatusChanged { .. }
+            | Action::Gone { .. }
+            | Action::Persist { .. }
+            | Action::Forget { .. }
+            | Action::Record { .. } => {}
         }
     }
 

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::{ContainerToReset, PodView};
 use crate::restart;
-use crate::runtime::{Instance, InstanceState, RuntimeStatus};
+use crate::runtime::{Instance, InstanceState, RuntimeStatus, StopReason};
 use crate::spec::{ContainerSpec, PodSpec};
 use crate::status::{Condition, ConditionStatus, ContainerState, PodStatus};
 
@@ -17,7 +17,7 @@ pub fn wanted(spec: &PodSpec, runtime: &RuntimeStatus, status: &PodStatus) -> bo
         condition.kind == ALL_CONTAINERS_RESTARTING && condition.status == ConditionStatus::True
     };
     let known_to_ask = |container: &ContainerSpec| {
-        if runtime.newest(&container.name).is_none_or(|newest| newest.state != InstanceState::Exited) {
+        if !runtime.newest(&container.name).is_some_and(has_ended) {
             return false;
         }
         let statuses = status.init_container_statuses.iter().chain(&status.container_statuses);
@@ -36,7 +36,7 @@ pub fn wanted(spec: &PodSpec, runtime: &RuntimeStatus, status: &PodStatus) -> bo
 pub(crate) fn asking<'a>(spec: &'a PodSpec, runtime: &RuntimeStatus) -> Option<(&'a ContainerSpec, i32)> {
     restarted_containers(spec).find_map(|container| {
         let newest = runtime.newest(&container.name)?;
-        let asks = newest.state == InstanceState::Exited && restart::asks_to_restart_all(container, newest.exit_code);
+        let asks = has_ended(newest) && restart::asks_to_restart_all(container, newest.exit_code);
         asks.then_some((container, newest.exit_code))
     })
 }
@@ -55,7 +55,7 @@ pub(super) fn reset_list(view: PodView<'_>) -> Vec<ContainerToReset> {
         instances.map(move |(instance, found)| (container, instance, found))
     });
     let asked = |container: &ContainerSpec, found: &Instance| {
-        found.state == InstanceState::Exited && restart::asks_to_restart_all(container, found.exit_code)
+        has_ended(found) && restart::asks_to_restart_all(container, found.exit_code)
     };
     let (last, first): (Vec<_>, Vec<_>) = instances.partition(|(container, _, found)| asked(container, found));
     let reset = |(container, instance, found): (&ContainerSpec, usize, &Instance)| ContainerToReset {
@@ -64,6 +64,11 @@ pub(super) fn reset_list(view: PodView<'_>) -> Vec<ContainerToReset> {
         kill: found.state != InstanceState::Exited,
     };
     first.into_iter().chain(last).map(reset).collect()
+}
+
+/// Has it ended, and not only with the agent? Then its exit code says something.
+fn has_ended(instance: &Instance) -> bool {
+    instance.state == InstanceState::Exited && instance.stopped_for != Some(StopReason::Interrupted)
 }
 
 fn restarted_containers(spec: &PodSpec) -> impl Iterator<Item = &ContainerSpec> {

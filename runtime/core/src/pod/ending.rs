@@ -4,6 +4,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
+
 use super::slot::SlotState;
 use super::{Out, Pod, SandboxState};
 use crate::deletion::{self, Deletion};
@@ -19,13 +21,13 @@ use crate::time::{Duration, Instant};
 const DEFAULT_GRACE_SECONDS: i64 = 30;
 
 /// A pod that ends.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Ending {
     pub(super) cause: Cause,
 }
 
 /// Why a pod ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Cause {
     /// Its containers ended and none will restart.
     Finished,

@@ -43,7 +43,7 @@ impl Pod {
     pub(crate) fn observe(&mut self, input: Input, out: &mut Out<'_>) {
         match input {
             // Handled by the node, which knows which pods there are.
-            Input::Applied { .. } => {}
+            Input::Applied { .. } | Input::Restored { .. } => {}
             Input::DeleteRequested { grace_seconds, .. } => self.delete(grace_seconds, out),
             Input::SandboxReady { attempt, ips, .. } => self.sandbox_ready(attempt, ips),
             Input::SandboxFailed { attempt, reason, message, .. } => self.sandbox_failed(attempt, reason, message, out),

@@ -3,6 +3,8 @@
 use alloc::format;
 use alloc::string::String;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Out, Pod};
 use crate::event::EventKind;
 use crate::io::{Action, InstanceRef, ProbeOutcome};
@@ -13,7 +15,7 @@ use crate::spec::{ContainerKind, ContainerSpec, ProbeKind};
 use crate::time::{Duration, Instant};
 
 /// One probe of a container and when it is due.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct ProbeTask {
     prober: Prober,
     /// When to look at it again; none: not before something changes.

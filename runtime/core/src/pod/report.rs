@@ -12,13 +12,19 @@ use crate::reasons;
 use crate::status::{Condition, PodStatus, Word};
 use crate::status_manager;
 
+/// A status is at rest after two or three looks. That it would ever come to rest is not proven for every record.
+const MOST_LOOKS: usize = 8;
+
 impl Pod {
     /// Makes the status anew and publishes it if it changed.
     ///
     /// A status also depends on the one before it, so upstream's comes to rest after a few syncs; this one does at once.
     pub(super) fn report(&mut self, out: &mut Out<'_>) {
         let mut changed = false;
-        while self.renew_status(out) {
+        for _ in 0..MOST_LOOKS {
+            if !self.renew_status(out) {
+                break;
+            }
             changed = true;
         }
         if changed && !self.gone {

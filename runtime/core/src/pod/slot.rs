@@ -5,6 +5,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
+
 use super::probing::ProbeTask;
 use crate::backoff::Backoff;
 use crate::runtime::StopReason;
@@ -13,7 +15,7 @@ use crate::status::Word;
 use crate::time::Instant;
 
 /// One container of a pod.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Slot {
     pub(super) kind: ContainerKind,
     /// Place in the list of its kind.
@@ -37,7 +39,7 @@ pub(super) struct Slot {
 }
 
 /// What a container's current order or instance is.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) enum SlotState {
     /// Nothing is ordered, nothing runs.
     #[default]
@@ -51,7 +53,7 @@ pub(super) enum SlotState {
 }
 
 /// A running instance.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Live {
     pub(super) attempt: u32,
     pub(super) post_start: HookRun,
@@ -59,7 +61,7 @@ pub(super) struct Live {
 }
 
 /// How far a hook is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum HookRun {
     /// There is none, or it is over.
     Over,
@@ -70,7 +72,7 @@ pub(super) enum HookRun {
 }
 
 /// An instance that is being stopped.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Stop {
     pub(super) reason: StopReason,
     /// End of its grace period.
@@ -82,7 +84,7 @@ pub(super) struct Stop {
 }
 
 /// How far a stop is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum StopStep {
     /// preStop is under way.
     PreStop,
@@ -95,7 +97,7 @@ pub(super) enum StopStep {
 }
 
 /// Why a container isn't started (again).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Hold {
     pub(super) reason: Word,
     pub(super) message: String,
@@ -126,7 +128,7 @@ impl Slot {
 
     pub(super) fn take_attempt(&mut self) -> u32 {
         let attempt = self.next_attempt;
-        self.next_attempt += 1;
+        self.next_attempt = self.next_attempt.wrapping_add(1);
         attempt
     }
 

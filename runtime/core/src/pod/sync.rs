@@ -82,7 +82,7 @@ impl Pod {
             actuated: None,
         });
         if self.restart_all {
-            return self.reset(&actions, out);
+            return self.reset(out);
         }
         if actions.create_sandbox {
             return self.set_up(actions.attempt, out);
@@ -130,7 +130,7 @@ impl Pod {
     }
 
     /// RestartAllContainers: everything is killed and removed, then the pod begins anew in its sandbox (RESTART-09).
-    fn reset(&mut self, actions: &PodActions, out: &mut Out<'_>) {
+    fn reset(&mut self, out: &mut Out<'_>) {
         for index in 0..self.slots.len() {
             if self.slots[index].kind != ContainerKind::Ephemeral {
                 let message = format!("Container {} is restarted with all containers", self.slots[index].name);
@@ -141,17 +141,21 @@ impl Pod {
         if self.slots.iter().any(busy) {
             return;
         }
+        self.forget_for_restart(out);
+        self.decide(out);
+    }
+
+    /// Nothing of them runs: instances of all but ephemeral containers are removed, so that the pod begins anew.
+    pub(super) fn forget_for_restart(&mut self, out: &mut Out<'_>) {
         for index in 0..self.slots.len() {
             if self.slots[index].kind != ContainerKind::Ephemeral && !self.asked_to_restart_all(index) {
                 (self.slots[index].hold, self.slots[index].last_exit) = (None, None);
             }
         }
-        for reset in &actions.containers_to_reset {
-            self.runtime.instances.retain(|instance| instance.name != reset.name);
-        }
+        let spec = &self.spec;
+        self.runtime.instances.retain(|i| spec.ephemeral_containers.iter().any(|c| c.name == i.name));
         self.restart_all = false;
         self.report(out);
-        self.decide(out);
     }
 
     /// Did the end of this container ask for the restart of all? Then it has to wait before it runs again, so that this can't go

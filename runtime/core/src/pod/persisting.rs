@@ -1,0 +1,130 @@
+//! When a pod has to be persisted again: whenever what must survive the agent's end changed, and never for mere display.
+
+use postcard::ser_flavors::Flavor;
+use serde::{Serialize, Serializer};
+
+use super::slot::{Slot, SlotState};
+use super::{Pod, SandboxState};
+use crate::backoff::Backoff;
+use crate::deletion::Deletion;
+use crate::runtime::{RuntimeStatus, StopReason};
+use crate::status::{Phase, PodStatus};
+use crate::time::Instant;
+
+impl Pod {
+    /// Did what must survive change since this was last asked?
+    pub(crate) fn has_to_be_persisted(&mut self) -> bool {
+        let digest = Some(self.digest());
+        core::mem::replace(&mut self.persisted, digest) != digest
+    }
+
+    /// It is persisted as it is.
+    pub(crate) fn go_on(&mut self) {
+        self.persisted = Some(self.digest());
+    }
+
+    fn digest(&self) -> u64 {
+        let durable = Durable {
+            deletion: self.deletion,
+            gone: self.gone,
+            restart_all: self.restart_all,
+            ending: self.ending.is_some(),
+            sandbox: match self.sandbox {
+                SandboxState::None { .. } | SandboxState::SettingUp { .. } => 0,
+                SandboxState::Ready { .. } | SandboxState::TearingDown { .. } => 1,
+                SandboxState::TornDown => 2,
+            },
+            runtime: &self.runtime,
+            phase: self.status.phase,
+            start_time: self.status.start_time,
+            conditions: Conditions(&self.status),
+            slots: Slots(&self.slots),
+        };
+        // It can't fail: the sequences know their lengths, and the sink takes everything.
+        postcard::serialize_with_flavor(&durable, Fnv::default()).unwrap_or_default()
+    }
+}
+
+/// What must survive the agent's end and can change. The spec changes too seldom to be looked at each time.
+#[derive(Serialize)]
+struct Durable<'a> {
+    deletion: Option<Deletion>,
+    gone: bool,
+    restart_all: bool,
+    ending: bool,
+    sandbox: u8,
+    runtime: &'a RuntimeStatus,
+    phase: Phase,
+    start_time: Option<Instant>,
+    conditions: Conditions<'a>,
+    slots: Slots<'a>,
+}
+
+/// Conditions without what is for people only.
+struct Conditions<'a>(&'a PodStatus);
+
+impl Serialize for Conditions<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.conditions.iter().map(|c| (&*c.kind, c.status, c.last_transition_time)))
+    }
+}
+
+struct Slots<'a>(&'a [Slot]);
+
+impl Serialize for Slots<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(DurableSlot::from))
+    }
+}
+
+/// A container without its orders and its probes' counts: those end with the agent.
+#[derive(Serialize)]
+struct DurableSlot {
+    stopped_for: Option<StopReason>,
+    retry_at: Option<Instant>,
+    restarts: u32,
+    started_hash: Option<u64>,
+    last_exit: Option<Instant>,
+    backoff: Backoff,
+    image_backoff: Backoff,
+}
+
+impl From<&Slot> for DurableSlot {
+    fn from(slot: &Slot) -> Self {
+        let stopped_for = match &slot.state {
+            SlotState::Live(live) => live.stop.as_ref().map(|stop| stop.reason),
+            SlotState::Idle | SlotState::Pulling { .. } | SlotState::Starting { .. } => None,
+        };
+        Self {
+            stopped_for,
+            retry_at: slot.hold.as_ref().and_then(|hold| hold.retry_at),
+            restarts: slot.restarts,
+            started_hash: slot.started_hash,
+            last_exit: slot.last_exit,
+            backoff: slot.backoff,
+            image_backoff: slot.image_backoff,
+        }
+    }
+}
+
+/// The FNV-1a hash of what is serialised, without a buffer.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Flavor for Fnv {
+    type Output = u64;
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<u64> {
+        Ok(self.0)
+    }
+}
