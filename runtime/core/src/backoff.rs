@@ -78,7 +78,8 @@ impl Backoff {
 
     /// The container that ended at `finished_at` is let go now: moves the delay on.
     pub fn next(&mut self, finished_at: Instant, now: Instant, config: &BackoffConfig) {
-        let delay = self.unexpired(finished_at).map_or(config.base, |last| last.delay.saturating_mul(2).min(config.max));
+        let delay =
+            self.unexpired(finished_at).map_or(config.base, |last| last.delay.saturating_mul(2).min(config.max));
         self.last = Some(LetGo { delay, at: now });
     }
 

@@ -138,7 +138,9 @@ impl fmt::Display for RecordError {
                 write!(f, "the pod's record is of format version {version}, this agent reads version {VERSION}")?;
             }
             Self::Malformed => f.write_str("the pod's record is cut off or damaged")?,
-            Self::TrailingBytes(count) => write!(f, "the pod's record is followed by {count} bytes that aren't its own")?,
+            Self::TrailingBytes(count) => {
+                write!(f, "the pod's record is followed by {count} bytes that aren't its own")?
+            }
             Self::Impossible(what) => write!(f, "the pod's record is damaged: {what}")?,
         }
         f.write_str("; delete it and the pod is started anew from its object")

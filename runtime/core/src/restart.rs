@@ -61,9 +61,9 @@ pub fn should_start(container: &ContainerSpec, pod: RestartPolicy, deleting: boo
 /// May a container run again after this instance, which has exited?
 pub fn should_restart_exited(container: &ContainerSpec, pod: RestartPolicy, exited: &Instance) -> bool {
     match exited.stopped_for {
-        Some(
-            StopReason::Changed | StopReason::Resize | StopReason::RestartAllContainers | StopReason::Interrupted,
-        ) => true,
+        Some(StopReason::Changed | StopReason::Resize | StopReason::RestartAllContainers | StopReason::Interrupted) => {
+            true
+        }
         Some(StopReason::LivenessProbe | StopReason::StartupProbe | StopReason::PostStartHook) => {
             should_restart_on_failure(container, pod)
         }

@@ -333,7 +333,14 @@ impl World {
         while let Some(action) = self.node.poll_action() {
             self.check(&action);
             self.outputs.push(action.clone());
-            if !matches!(action, Action::Record { .. } | Action::StatusChanged { .. } | Action::Gone { .. }) {
+            if !matches!(
+                action,
+                Action::Record { .. }
+                    | Action::StatusChanged { .. }
+                    | Action::Gone { .. }
+                    | Action::Persist { .. }
+                    | Action::Forget { .. }
+            ) {
                 self.open.push(action);
             }
         }

@@ -105,9 +105,7 @@ impl Pod {
         let counts = !matches!(stopped_for, StopReason::Interrupted | StopReason::RestartAllContainers);
         slot.last_exit = counts.then_some(out.now);
         let (reason, message) = match (stopped_for, after) {
-            (StopReason::Interrupted, Interruption::Reboot) => {
-                (reasons::NODE_REBOOTED, reasons::ENDED_WITH_THE_NODE)
-            }
+            (StopReason::Interrupted, Interruption::Reboot) => (reasons::NODE_REBOOTED, reasons::ENDED_WITH_THE_NODE),
             (StopReason::Interrupted, _) => (reasons::AGENT_RESTARTED, reasons::ENDED_WITH_THE_AGENT),
             (StopReason::PodEnds, _) => (reasons::CONTAINER_STATUS_UNKNOWN, reasons::LOST_AT_TERMINATION),
             _ => (reasons::ERROR, ""),

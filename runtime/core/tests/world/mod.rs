@@ -9,6 +9,7 @@ use std::time::Duration;
 use husk_core::event::Event;
 use husk_core::io::{Action, Hook, Input, InstanceRef, Outcome, PodUid, ProbeOutcome};
 use husk_core::node::{Node, NodeConfig};
+use husk_core::record::{Interruption, PodRecord};
 use husk_core::spec::{ContainerSpec, Handler, PodMeta, PodSpec, Probe, ProbeKind, RestartPolicy};
 use husk_core::status::{Condition, ContainerState, ContainerStatus, Phase, PodStatus, Terminated};
 use husk_core::time::Instant;
@@ -88,6 +89,10 @@ pub(crate) struct World {
     pub(crate) idle_wakes: usize,
     /// Every answer that was given so far.
     pub(crate) said: Vec<Input>,
+    /// When something had to be persisted.
+    pub(crate) persisted: Vec<Instant>,
+    pub(crate) forgotten: BTreeSet<PodUid>,
+    config: NodeConfig,
     applied: Vec<PodUid>,
     scripts: BTreeMap<String, Script>,
     due: BTreeMap<(Instant, u64), Input>,
@@ -112,7 +117,7 @@ impl World {
     /// A world without pods.
     pub(crate) fn empty(config: NodeConfig, scripts: &[(&str, Script)]) -> Self {
         Self {
-            node: Node::new(config),
+            node: Node::new(config.clone()),
             now: Instant::from_secs(1000),
             uid: PodUid::from("u1"),
             orders: Vec::new(),
@@ -124,6 +129,9 @@ impl World {
             teardown_delay: Duration::ZERO,
             idle_wakes: 0,
             said: Vec::new(),
+            persisted: Vec::new(),
+            forgotten: BTreeSet::new(),
+            config,
             applied: Vec::new(),
             scripts: scripts.iter().map(|(name, script)| ((*name).to_owned(), script.clone())).collect(),
             due: BTreeMap::new(),
@@ -141,8 +149,43 @@ impl World {
     }
 
     pub(crate) fn input(&mut self, input: Input) {
-        self.node.handle(self.now, input);
-        self.carry_out();
+        self.step(Some(input));
+        self.check_at_rest(self.now);
+    }
+
+    /// One step of the node, and of another that took over before it from the node's records and has to order the same.
+    /// Returns true if anything was ordered.
+    fn step(&mut self, input: Option<Input>) -> bool {
+        let mut heir = self.restored(Interruption::Handover);
+        for node in [&mut self.node, &mut heir] {
+            match &input {
+                Some(input) => node.handle(self.now, input.clone()),
+                None => node.advance(self.now),
+            }
+        }
+        self.carry_out(&mut heir)
+    }
+
+    /// A new node, with every pod from its persisted record.
+    fn restored(&self, after: Interruption) -> Node {
+        let mut node = Node::new(self.config.clone());
+        let mut records: Vec<_> = self.applied.iter().filter_map(|uid| self.node.record(uid)).collect();
+        records.sort_by_key(PodRecord::accepted);
+        for record in records {
+            let record = Box::new(PodRecord::from_bytes(&record.to_bytes()).expect("a valid record"));
+            node.handle(self.now, Input::Restored { record, after });
+        }
+        node
+    }
+
+    /// The agent ends, or the board, and comes back after so many seconds.
+    pub(crate) fn interrupt(&mut self, after: Interruption, seconds: f64) {
+        self.now = self.now + Duration::from_secs_f64(seconds);
+        self.due.clear();
+        self.running.clear();
+        let mut again = self.restored(after);
+        self.node = self.restored(after);
+        self.carry_out(&mut again);
         self.check_at_rest(self.now);
     }
 
@@ -185,13 +228,11 @@ impl World {
                         }
                     }
                     self.said.push(input.clone());
-                    self.node.handle(self.now, input);
+                    self.step(Some(input));
                 }
             } else {
-                self.node.advance(self.now);
-                self.idle_wakes += usize::from(!self.carry_out());
+                self.idle_wakes += usize::from(!self.step(None));
             }
-            self.carry_out();
             self.check_at_rest(self.now);
         }
         self.now = self.now.max(end);
@@ -202,8 +243,7 @@ impl World {
     /// Nobody looks until that many seconds after the pod was applied, whatever is due.
     pub(crate) fn oversleep(&mut self, seconds: f64) {
         self.now = Instant::from_secs(1000) + Duration::from_secs_f64(seconds);
-        self.node.advance(self.now);
-        self.carry_out();
+        self.step(None);
         self.check_at_rest(self.now);
     }
 
@@ -218,10 +258,13 @@ impl World {
         self.due.insert((self.now + after, self.sequence), input);
     }
 
-    /// Returns true if there was anything.
-    fn carry_out(&mut self) -> bool {
+    /// Returns true if there was anything. The heir has to order the same.
+    fn carry_out(&mut self, heir: &mut Node) -> bool {
         let mut any = false;
-        while let Some(action) = self.node.poll_action() {
+        loop {
+            let action = self.node.poll_action();
+            assert_eq!(heir.poll_action(), action, "a node that was restored from records orders something else");
+            let Some(action) = action else { break };
             any = true;
             self.check_not_gone(&action);
             match &action {
@@ -237,12 +280,24 @@ impl World {
                     }
                     continue;
                 }
+                Action::Persist { .. } => {
+                    self.persisted.push(self.now);
+                    continue;
+                }
+                Action::Forget { pod } => {
+                    self.forgotten.insert(pod.clone());
+                    continue;
+                }
                 Action::Gone { pod } => {
                     self.gone.insert(pod.clone());
                 }
                 other => self.obey(other.clone()),
             }
             self.orders.push((self.now, action));
+        }
+        assert_eq!(heir.next_wake(), self.node.next_wake());
+        for pod in &self.applied {
+            assert_eq!(heir.status(pod), self.node.status(pod));
         }
         any
     }
@@ -256,7 +311,12 @@ impl World {
             | Action::Signal { instance, .. }
             | Action::RunProbe { instance, .. }
             | Action::RunHook { instance, .. } => &instance.pod,
-            Action::Kill { .. } | Action::CancelHook { .. } | Action::Teardown { .. } | Action::Record { .. } => return,
+            Action::Kill { .. }
+            | Action::CancelHook { .. }
+            | Action::Teardown { .. }
+            | Action::Persist { .. }
+            | Action::Forget { .. }
+            | Action::Record { .. } => return,
         };
         assert!(!self.gone.contains(pod), "{action:?} for a pod that is gone");
     }
@@ -314,7 +374,12 @@ impl World {
                 }
             }
             Action::Teardown { pod, attempt } => self.answer(self.teardown_delay, Input::TornDown { pod, attempt }),
-            Action::CancelHook { .. } | Action::StatusChanged { .. } | Action::Gone { .. } | Action::Record { .. } => {}
+            Action::CancelHook { .. }
+            | Action::StatusChanged { .. }
+            | Action::Gone { .. }
+            | Action::Persist { .. }
+            | Action::Forget { .. }
+            | Action::Record { .. } => {}
         }
     }
 
