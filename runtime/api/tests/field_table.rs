@@ -20,7 +20,6 @@ fn verdict(spec: &str) -> (Vec<String>, Vec<String>) {
     (paths(&decoded.warnings), paths(&decoded.errors))
 }
 
-// spec: POD-02
 #[test]
 fn no_field_is_silently_ignored() {
     let none: Vec<String> = Vec::new();
