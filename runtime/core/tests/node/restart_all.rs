@@ -41,6 +41,8 @@ fn every_container_is_killed_at_once_and_begins_anew_init_first() {
         assert!(world.ordered(|a| matches!(a, Action::Signal { .. })).is_empty(), "no TERM");
         assert!(world.hooks("s0", Hook::PreStop).is_empty() && world.hooks("a1", Hook::PreStop).is_empty());
         assert_eq!(world.starts("i0"), [0.0, 12.0]);
+        let killed = ["s0", "a1"].map(|name| format!("Container {name} is restarted with all containers"));
+        assert_eq!(world.events("Killing"), killed);
         for name in ["s0", "a0", "a1", "a2"] {
             assert_eq!(world.starts(name), [2.0, 14.0], "{name}, {policy:?}: a2 was done, and runs again");
         }

@@ -220,6 +220,7 @@ fn a_forced_deletion_removes_the_object_at_once_and_then_kills() {
         world.run_until(60.0);
         assert_eq!(world.ordered(|a| matches!(a, Action::Teardown { .. })), [now]);
         assert_eq!(gone_at(&world).len(), 1, "once");
+        assert_eq!(world.events("Killing"), ["Stopping container s0", "Stopping container a0"], "each once");
         assert_eq!(world.signals("s0"), [0.0; 0]);
         assert_eq!(world.node.next_wake(), None);
     }
