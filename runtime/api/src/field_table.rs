@@ -54,17 +54,26 @@ fn section(object: &Object) -> String {
 }
 
 fn row(field: &Field) -> String {
-    let honoured = match (field.support, field.only) {
-        (Support::Honoured, Some((keys, what))) => format!("`{}`: yes; others: no effect: {what}", keys.join("`, `")),
-        (Support::Honoured, None) => "yes".into(),
-        (Support::Warned(what), _) => format!("no effect: {what}"),
-        (Support::Rejected(what), _) => format!("refused: {what}"),
+    let honoured = match field.only {
+        Some((these, others)) => {
+            let shown = these.iter().filter(|value| !value.is_empty()).map(|value| format!("`{value}`"));
+            format!("{}: yes; others: {}", shown.collect::<Vec<_>>().join(", "), support(others))
+        }
+        None => support(field.support),
     };
     let ty = match described(field) {
         Some(object) => field.ty.column().replace(object.name, &format!("[{0}](#{1})", object.name, anchor(object))),
         None => field.ty.column(),
     };
     format!("| `{}` | {ty} | {honoured} |\n", field.name)
+}
+
+fn support(support: Support) -> String {
+    match support {
+        Support::Honoured => "yes".into(),
+        Support::Warned(what) => format!("no effect: {what}"),
+        Support::Rejected(what) => format!("refused: {what}"),
+    }
 }
 
 /// The object of a field, if it has a section of its own: what is in a field that does nothing does nothing either.

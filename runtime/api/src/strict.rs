@@ -68,26 +68,32 @@ impl Walk<'_> {
     fn field(&mut self, entry: &Entry, field: &Field, path: &str) -> Json {
         let was_quiet = self.quiet;
         if !was_quiet && says_something(&entry.value, field.but) {
-            match field.support {
-                Support::Honoured => {}
-                Support::Warned(what) => {
-                    self.quiet = true;
-                    self.warning(entry.line, path, format!("it has no effect: {what}"));
-                }
-                Support::Rejected(what) => {
-                    self.quiet = true;
-                    self.error(entry.line, path, format!("it is not supported: {what}"));
-                }
-            }
+            self.quiet = self.say(field.support, entry.line, path);
         }
-        if let (false, Some((keys, what))) = (self.quiet, field.only) {
-            for other in map_of(&entry.value).iter().filter(|other| !keys.contains(&other.key.as_str())) {
-                self.warning(other.line, &format!("{path}[{}]", other.key), format!("it has no effect: {what}"));
+        match (field.only, &entry.value.value) {
+            (Some((these, others)), Value::Map(entries)) if !self.quiet => {
+                for other in entries.iter().filter(|other| !these.contains(&other.key.as_str())) {
+                    self.say(others, other.line, &format!("{path}[{}]", other.key));
+                }
             }
+            (Some((these, others)), Value::Str(text)) if !self.quiet && !these.contains(&text.as_str()) => {
+                self.say(others, entry.line, path);
+            }
+            _ => {}
         }
         let json = self.value(&entry.value, &field.ty, path);
         self.quiet = was_quiet;
         json
+    }
+
+    /// Says what is done with a field; whether there was anything to say.
+    fn say(&mut self, support: Support, line: usize, path: &str) -> bool {
+        match support {
+            Support::Honoured => return false,
+            Support::Warned(what) => self.warning(line, path, format!("it has no effect: {what}")),
+            Support::Rejected(what) => self.error(line, path, format!("it is not supported: {what}")),
+        }
+        true
     }
 
     /// An earlier spelling of a restart rule's condition, `onExit.exitCodes`.

@@ -27,5 +27,8 @@ fn no_field_is_silently_ignored() {
     assert_eq!(verdict("hostname: h"), (none.clone(), none.clone()));
     assert_eq!(verdict("nodeSelector: {a: b}"), (one("spec.nodeSelector"), none.clone()));
     assert_eq!(verdict("volumes: [{name: v, nfs: {}}]"), (none.clone(), one("spec.volumes[0].nfs")));
+    let path = "volumes: [{name: v, hostPath: {path: /v, type: Socket}}]";
+    assert_eq!(verdict(path), (none.clone(), one("spec.volumes[0].hostPath.type")));
+    assert_eq!(verdict(&path.replace("Socket", "Directory")), (none.clone(), none.clone()));
     assert_eq!(verdict("nodeSelectr: {a: b}"), (none, one("spec.nodeSelectr")));
 }

@@ -1,5 +1,6 @@
 //! Containers, their environment, probes, hooks and mounts.
 
+use super::Support::{Rejected, Warned};
 use super::Type::*;
 use super::security::SECURITY_CONTEXT;
 use super::{Object, field, object};
@@ -140,7 +141,7 @@ pub(super) static HTTP_GET_ACTION: Object = object(
         field("path", Str),
         field("port", IntOrString),
         field("protocol", Str).warned("the probe speaks HTTP/1.1").but(&["HTTP1", "HTTP"]),
-        field("scheme", Str),
+        field("scheme", Str).only(&["", "HTTP"], Rejected("HTTPS is not spoken yet; use HTTP")),
     ],
 );
 pub(super) static HTTP_HEADER: Object = object("HTTPHeader", &[field("name", Str), field("value", Str)]);
@@ -180,7 +181,7 @@ pub(super) static RESOURCE_REQUIREMENTS: Object = object(
     "ResourceRequirements",
     &[
         field("claims", List(&Object(&RESOURCE_CLAIM))).warned("no devices are allocated"),
-        field("limits", Map(&Quantity)).only(&["memory"], "only the limit of memory is enforced"),
+        field("limits", Map(&Quantity)).only(&["memory"], Warned("only the limit of memory is enforced")),
         field("requests", Map(&Quantity)).warned("they are checked against limits but reserve nothing"),
     ],
 );

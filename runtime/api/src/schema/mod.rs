@@ -57,8 +57,8 @@ pub(crate) struct Field {
     pub(crate) support: Support,
     /// Values that mean what happens anyway, so that there is nothing to say about them.
     pub(crate) but: &'static [&'static str],
-    /// For maps: the keys that are honoured, and what is said about others; all keys if it is not there.
-    pub(crate) only: Option<(&'static [&'static str], &'static str)>,
+    /// For maps and strings: the keys or values that are honoured, and what is done with others; all if it is not there.
+    pub(crate) only: Option<(&'static [&'static str], Support)>,
 }
 
 /// What Husk does with a field.
@@ -169,7 +169,7 @@ impl Field {
         Self { name: self.name, ty: self.ty, support: self.support, but: values, only: self.only }
     }
 
-    const fn only(self, keys: &'static [&'static str], what: &'static str) -> Self {
-        Self { name: self.name, ty: self.ty, support: self.support, but: self.but, only: Some((keys, what)) }
+    const fn only(self, these: &'static [&'static str], others: Support) -> Self {
+        Self { name: self.name, ty: self.ty, support: self.support, but: self.but, only: Some((these, others)) }
     }
 }

@@ -1,5 +1,6 @@
 //! Volumes.
 
+use super::Support::Rejected;
 use super::Type::*;
 use super::container::{OBJECT_FIELD_SELECTOR, RESOURCE_FIELD_SELECTOR};
 use super::meta::{
@@ -208,8 +209,16 @@ pub(super) static GIT_REPO_VOLUME_SOURCE: Object =
     object("GitRepoVolumeSource", &[field("directory", Str), field("repository", Str), field("revision", Str)]);
 pub(super) static GLUSTERFS_VOLUME_SOURCE: Object =
     object("GlusterfsVolumeSource", &[field("endpoints", Str), field("path", Str), field("readOnly", Bool)]);
-pub(super) static HOST_PATH_VOLUME_SOURCE: Object =
-    object("HostPathVolumeSource", &[field("path", Str), field("type", Str)]);
+pub(super) static HOST_PATH_VOLUME_SOURCE: Object = object(
+    "HostPathVolumeSource",
+    &[
+        field("path", Str),
+        field("type", Str).only(
+            &["", "Directory", "DirectoryOrCreate"],
+            Rejected("a module mounts directories only; use Directory or DirectoryOrCreate"),
+        ),
+    ],
+);
 pub(super) static IMAGE_VOLUME_SOURCE: Object =
     object("ImageVolumeSource", &[field("pullPolicy", Str), field("reference", Str)]);
 pub(super) static ISCSI_VOLUME_SOURCE: Object = object(
