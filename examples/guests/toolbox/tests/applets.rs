@@ -148,6 +148,11 @@ fn grep() {
 }
 
 #[test]
+fn grep_by_its_other_names() {
+    check(&[("echo 'a|b' | fgrep 'a|b'; echo b | egrep 'a|b'", "a|b\nb\n", 0)]);
+}
+
+#[test]
 fn sed() {
     check(&[
         (

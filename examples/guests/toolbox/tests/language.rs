@@ -226,6 +226,7 @@ fn builtins() {
         (": ${X:=1}; echo $X", "1\n", 0),
         ("umask 022; kill -0 1 && echo alive; kill -0 77; echo $?", "alive\n1\n", 0),
         ("env X=5 sh -c 'echo $X'; env -i sh -c 'echo \"<$HOME>\"'", "5\n<>\n", 0),
+        ("cd /tmp; cd /; echo $PWD $OLDPWD", "/ /tmp\n", 0),
         ("/bin/echo a; /usr/bin/env true && echo b", "a\nb\n", 0),
         (
             "printf '#!/bin/sh\\necho \"$0 $1\"; exit 6' > s.sh; ./s.sh x; echo $?; sh s.sh y",

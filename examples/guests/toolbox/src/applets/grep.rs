@@ -11,6 +11,9 @@ use crate::cmdline;
 pub(super) fn run(context: &mut Context<'_>) -> Status {
     let usage = |message: String| Failure::Message(2, message);
     let options = cmdline::parse(context.operands(), "EFGivnclqowxhHse:m:", &[("quiet", 'q')]).map_err(usage)?;
+    let name = context.args[0].rsplit('/').next().unwrap_or_default();
+    let is_fixed = options.has("F") || name == "fgrep";
+    let is_extended = options.has("E") || is_fixed || name == "egrep";
     let mut operands = options.operands.clone();
     let mut patterns: Vec<&str> = options.values("e").collect();
     if patterns.is_empty() {
@@ -23,8 +26,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Status {
         .iter()
         .flat_map(|pattern| pattern.lines().chain(pattern.is_empty().then_some("")))
         .map(|pattern| {
-            let pattern = if options.has("F") { pattern::literal(pattern) } else { pattern.to_owned() };
-            let is_extended = options.has("E") || options.has("F");
+            let pattern = if is_fixed { pattern::literal(pattern) } else { pattern.to_owned() };
             let group = |pattern: String| if is_extended { format!("({pattern})") } else { format!("\\({pattern}\\)") };
             let pattern = match (options.has("x"), options.has("w")) {
                 (true, _) => format!("^{}$", group(pattern)),

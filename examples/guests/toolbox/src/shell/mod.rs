@@ -79,9 +79,11 @@ pub(crate) struct Shell {
 impl Shell {
     /// A shell with the program's own environment.
     pub(crate) fn from_environment() -> Shell {
-        let vars = Variables::from_environment();
+        let mut vars = Variables::from_environment();
         // The node hands the container's working directory over in PWD: WASI itself has no notion of it.
         let cwd = vars.value("PWD").filter(|dir| dir.starts_with('/')).map_or_else(current_dir, PathBuf::from);
+        // No name is read-only yet.
+        let _ = vars.set("PWD", cwd.to_string_lossy().into_owned());
         Shell {
             name: "sh".to_owned(),
             vars,
