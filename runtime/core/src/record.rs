@@ -84,7 +84,7 @@ pub enum RecordError {
 
 impl PodRecord {
     pub(crate) fn new(saved_at: Instant, pod: &Pod) -> Self {
-        Self { saved_at, pod: pod.clone() }
+        Self { saved_at, pod: pod.to_record() }
     }
 
     pub(crate) fn into_pod(self) -> Pod {

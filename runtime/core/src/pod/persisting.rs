@@ -18,6 +18,11 @@ impl Pod {
         core::mem::replace(&mut self.persisted, digest) != digest
     }
 
+    /// As it is persisted.
+    pub(crate) fn to_record(&self) -> Self {
+        Self { persisted: None, ..self.clone() }
+    }
+
     /// It is persisted as it is.
     pub(crate) fn go_on(&mut self) {
         self.persisted = Some(self.digest());
