@@ -1,0 +1,59 @@
+//! The record itself: when it is persisted, and what bytes are one.
+
+use husk_core::Instant;
+use husk_core::io::ProbeOutcome;
+use husk_core::record::Interruption::Reboot;
+use husk_core::record::{PodRecord, RecordError};
+use husk_core::spec::RestartPolicy::Always;
+use husk_core::spec::{ContainerSpec, Handler, ProbeKind};
+
+use crate::world::{Script, World, container, pod, probe, secs, sidecar};
+use crate::*;
+
+#[test]
+fn an_idle_pod_is_not_persisted() {
+    let spec = pod(
+        Always,
+        vec![sidecar("s0")],
+        vec![ContainerSpec { liveness_probe: Some(probe(Handler::HttpGet)), ..ready_probe() }, container("a1")],
+    );
+    let flapping = (ProbeKind::Liveness, secs(500), secs(511), ProbeOutcome::Failure);
+    let mut world = World::with(spec, &[("a0", Script { probes: vec![flapping], ..Script::default() })]);
+    world.run_until(60.0);
+    // Taken, its sandbox, three starts, its readiness: not more than a few.
+    assert!(world.persisted.len() <= 8, "{:?}", world.persisted);
+    let before = world.persisted.len();
+    world.run_until(86_400.0);
+    assert!(world.probes("a0", ProbeKind::Liveness).len() > 8000);
+    assert_eq!(world.persisted.len(), before, "a probe below its threshold changes nothing");
+    world.delete(None);
+    world.run_for(10.0);
+    assert!(world.persisted.len() > before && world.forgotten.contains(&world.uid));
+}
+
+#[test]
+fn a_record_has_a_version_and_nothing_behind_it() {
+    let mut world = World::with(app(Always), &[]);
+    world.run_until(10.0);
+    let record = world.node.record(&world.uid).expect("a record");
+    let bytes = record.to_bytes();
+    assert!(bytes.len() < 1024, "{} bytes", bytes.len());
+    assert_eq!(PodRecord::from_bytes(&bytes), Ok(record.clone()));
+    assert_eq!((record.uid(), record.saved_at()), (&world.uid, Instant::from_secs(1010)));
+    assert_eq!(PodRecord::from_bytes(&[]), Err(RecordError::Empty));
+    assert_eq!(PodRecord::from_bytes(&[0]), Err(RecordError::Version(0)));
+    assert_eq!(PodRecord::from_bytes(&bytes[..bytes.len() - 1]), Err(RecordError::Malformed));
+    assert_eq!(PodRecord::from_bytes(&[&*bytes, b"x"].concat()), Err(RecordError::TrailingBytes(1)));
+    let message = RecordError::Version(9).to_string();
+    assert!(message.contains("version 9") && message.contains("delete it"), "{message}");
+}
+
+#[test]
+fn a_pod_that_is_known_is_not_restored_over() {
+    let mut world = World::with(app(Always), &[]);
+    let record = Box::new(world.node.record(&world.uid).expect("a record"));
+    world.run_until(10.0);
+    let status = world.status();
+    world.input(husk_core::Input::Restored { record, after: Reboot });
+    assert_eq!(world.status(), status);
+}
