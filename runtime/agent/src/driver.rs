@@ -224,6 +224,10 @@ impl Driver {
                     task.abort();
                 }
             }
+            Action::UpdateResources { instance, revision, .. } => {
+                let message = "limits of a running container can't be changed yet; restart it to apply them".to_owned();
+                let _ = self.answer.send(Answer::Fact(Input::ResourcesFailed { instance, revision, message }));
+            }
             Action::Teardown { pod, attempt } => self.tear_down(pod, attempt),
             Action::StatusChanged { pod } => self.tell_status(pod),
             Action::Gone { pod } => {

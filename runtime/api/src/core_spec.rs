@@ -9,7 +9,7 @@ use husk_core::spec::{
 };
 use k8s_openapi::api::core::v1 as k8s;
 
-use crate::amount;
+use crate::{amount, placement};
 
 /// Annotation of the node agent upstream: where a pod comes from.
 const CONFIG_SOURCE: &str = "kubernetes.io/config.source";
@@ -24,6 +24,7 @@ pub fn core_meta(pod: &k8s::Pod) -> PodMeta {
         uid: metadata.uid.clone().unwrap_or_default(),
         generation: metadata.generation.unwrap_or_default(),
         is_static: source.is_some_and(|source| source != "api"),
+        labels: metadata.labels.clone().unwrap_or_default(),
     }
 }
 
@@ -44,6 +45,7 @@ pub fn core_spec(pod: &k8s::Pod) -> PodSpec {
         overhead: amount::list(spec.overhead.as_ref()),
         host_network: spec.host_network.unwrap_or_default(),
         os: spec.os.as_ref().map(|os| os.name.clone()),
+        placement: placement::placement(spec),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Selectors, taints and affinity of objects, as the core decides on them.
 
+use husk_core::placement::{Placement, PodTerm, SpreadConstraint};
 use husk_core::scheduling::{
     NodeDemand, NodeSelectorRequirement, NodeSelectorTerm, Taint, Toleration, TolerationOperator,
 };
@@ -44,6 +45,47 @@ pub fn toleration(written: &k8s::Toleration) -> Toleration {
         },
         value: written.value.clone().unwrap_or_default(),
         effect: written.effect.clone().unwrap_or_default(),
+        seconds: written.toleration_seconds,
+    }
+}
+
+/// Everything that a pod wants of its place. A selector that can't be one matches nothing.
+pub(crate) fn placement(spec: &k8s::PodSpec) -> Placement {
+    let affinity = spec.affinity.as_ref();
+    let near = affinity.and_then(|affinity| affinity.pod_affinity.as_ref());
+    let near = near.and_then(|near| near.required_during_scheduling_ignored_during_execution.as_ref());
+    let away = affinity.and_then(|affinity| affinity.pod_anti_affinity.as_ref());
+    let away = away.and_then(|away| away.required_during_scheduling_ignored_during_execution.as_ref());
+    let must_hold = |constraint: &&k8s::TopologySpreadConstraint| constraint.when_unsatisfiable == "DoNotSchedule";
+    Placement {
+        demand: node_demand(spec),
+        tolerations: spec.tolerations.iter().flatten().map(toleration).collect(),
+        affinity: near.into_iter().flatten().map(pod_term).collect(),
+        anti_affinity: away.into_iter().flatten().map(pod_term).collect(),
+        spread: spec.topology_spread_constraints.iter().flatten().filter(must_hold).map(spread).collect(),
+        gates: spec.scheduling_gates.iter().flatten().map(|gate| gate.name.clone()).collect(),
+        group: spec.scheduling_group.as_ref().and_then(|group| group.pod_group_name.clone()),
+        never_preempts: spec.preemption_policy.as_deref() == Some("Never"),
+    }
+}
+
+fn pod_term(written: &k8s::PodAffinityTerm) -> PodTerm {
+    let or_nothing = |selector| label_selector(selector).unwrap_or_else(|_| Selector::nothing());
+    PodTerm {
+        topology_key: written.topology_key.clone(),
+        selector: or_nothing(written.label_selector.as_ref()),
+        namespaces: written.namespaces.clone().unwrap_or_default(),
+        namespace_selector: written.namespace_selector.as_ref().map(|selector| or_nothing(Some(selector))),
+    }
+}
+
+fn spread(written: &k8s::TopologySpreadConstraint) -> SpreadConstraint {
+    let number = |number: i32| u32::try_from(number).unwrap_or(0);
+    SpreadConstraint {
+        topology_key: written.topology_key.clone(),
+        selector: label_selector(written.label_selector.as_ref()).unwrap_or_else(|_| Selector::nothing()),
+        max_skew: number(written.max_skew),
+        min_domains: written.min_domains.map_or(1, number),
     }
 }
 

@@ -1,9 +1,13 @@
 //! From the core's status to the object that clients read.
 
+use std::collections::BTreeMap;
+
 use husk_core::Instant;
+use husk_core::spec::ResourceList;
 use husk_core::status as core_status;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as k8s;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 /// The wall-clock time of [`Instant::ZERO`]: what a shell adds to the core's monotonic time to show it to people.
@@ -42,6 +46,7 @@ pub fn status_object(status: &core_status::PodStatus, wall: &Wall) -> k8s::PodSt
         init_container_statuses: containers(&status.init_container_statuses),
         container_statuses: containers(&status.container_statuses),
         ephemeral_container_statuses: containers(&status.ephemeral_container_statuses),
+        qos_class: status.qos_class.map(|class| class.as_str().into()),
         ..k8s::PodStatus::default()
     }
 }
@@ -78,6 +83,12 @@ fn container(status: &core_status::ContainerStatus, wall: &Wall) -> k8s::Contain
         image: status.image.clone(),
         image_id: status.image_id.clone(),
         container_id: some_text(&status.container_id),
+        resources: status.resources.as_ref().map(|resources| k8s::ResourceRequirements {
+            requests: amounts(&resources.requests),
+            limits: amounts(&resources.limits),
+            ..k8s::ResourceRequirements::default()
+        }),
+        allocated_resources: amounts(&status.allocated_resources),
         ..k8s::ContainerStatus::default()
     }
 }
@@ -107,6 +118,11 @@ fn terminated(ended: &core_status::Terminated, wall: &Wall) -> k8s::ContainerSta
         finished_at: ended.finished_at.map(|at| wall.time(at)),
         container_id: some_text(&ended.container_id),
     }
+}
+
+fn amounts(list: &ResourceList) -> Option<BTreeMap<String, Quantity>> {
+    let written = list.iter().map(|(name, amount)| (name.clone(), Quantity(amount.to_string())));
+    (!list.is_empty()).then(|| written.collect())
 }
 
 fn some_text(text: &str) -> Option<String> {

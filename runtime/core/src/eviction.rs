@@ -1,12 +1,19 @@
 //! Who has to go when the node runs short (RES-09).
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::{Ordering, Reverse};
+use core::fmt::Write as _;
 
+use serde::{Deserialize, Serialize};
+
+use crate::io::PodUid;
 use crate::quantity::Quantity;
+use crate::spec::PodSpec;
 
 /// What the node runs short of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Pressure {
     /// Memory.
     Memory,
@@ -14,6 +21,78 @@ pub enum Pressure {
     Disk,
     /// Processes; nobody can request them.
     Pid,
+}
+
+impl Pressure {
+    /// What is short, as messages name it.
+    pub const fn resource(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Disk => "ephemeral-storage",
+            Self::Pid => "pids",
+        }
+    }
+
+    /// The node's condition.
+    pub const fn condition(self) -> &'static str {
+        match self {
+            Self::Memory => "MemoryPressure",
+            Self::Disk => "DiskPressure",
+            Self::Pid => "PIDPressure",
+        }
+    }
+
+    /// Key of the `NoSchedule` taint that goes with it.
+    pub const fn taint(self) -> &'static str {
+        match self {
+            Self::Memory => "node.kubernetes.io/memory-pressure",
+            Self::Disk => "node.kubernetes.io/disk-pressure",
+            Self::Pid => "node.kubernetes.io/pid-pressure",
+        }
+    }
+}
+
+/// A shortage, as it was observed. It is observed again and again as long as it lasts; each time the next pod goes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shortage {
+    /// What has to be left.
+    pub threshold: Quantity,
+    /// What is left.
+    pub available: Quantity,
+    /// Most grace that a pod gets, in seconds; 0 if there is no time (a hard threshold).
+    pub grace_seconds: i64,
+    /// Who uses how much of it.
+    pub usage: Vec<PodUsage>,
+}
+
+/// How much a pod uses of what is short.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PodUsage {
+    /// The pod.
+    pub pod: PodUid,
+    /// All of it together, volumes included.
+    pub total: Quantity,
+    /// Of it each container, by name.
+    pub containers: Vec<(String, Quantity)>,
+}
+
+/// Why a pod was evicted, with figures, as upstream says it.
+pub fn message(pressure: Pressure, shortage: &Shortage, spec: &PodSpec, usage: Option<&PodUsage>) -> String {
+    let resource = pressure.resource();
+    let Shortage { threshold, available, .. } = shortage;
+    let mut message =
+        format!("The node was low on resource: {resource}. Threshold quantity: {threshold}, available: {available}. ");
+    for (name, used) in usage.into_iter().flat_map(|usage| &usage.containers) {
+        let request = spec.container(name).and_then(|(_, container)| container.resources.requests.get(resource));
+        let request = request.cloned().unwrap_or_default();
+        if *used > request {
+            let _ = write!(
+                message,
+                "Container {name} was using {used}, request is {request}, has larger consumption of {resource}. "
+            );
+        }
+    }
+    message
 }
 
 /// A pod that could go.

@@ -8,9 +8,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use crate::admission::NodeState;
+use crate::disruption::Disruption;
 use crate::event::Event;
+use crate::eviction::{Pressure, Shortage};
+use crate::group::{Group, GroupName};
 use crate::record::{Interruption, PodRecord};
-use crate::spec::{PodMeta, PodSpec, ProbeKind};
+use crate::spec::{PodMeta, PodSpec, ProbeKind, Resources};
 use crate::status::Word;
 
 /// A pod of the node, by `metadata.uid`.
@@ -166,18 +170,86 @@ pub enum Input {
         /// Of the order.
         attempt: u32,
     },
+    /// Answer to [`Action::UpdateResources`]: the instance has them.
+    ResourcesUpdated {
+        /// Which instance.
+        instance: InstanceRef,
+        /// Of the order.
+        revision: u32,
+    },
+    /// Answer to [`Action::UpdateResources`]: it can't have them now; the core tries again.
+    ResourcesFailed {
+        /// Which instance.
+        instance: InstanceRef,
+        /// Of the order.
+        revision: u32,
+        /// For people.
+        message: String,
+    },
+    /// Somebody ends the pod for a reason that isn't its own: deletion with its own grace, or the one given (DISR-04, COND-06).
+    Evict {
+        /// The pod.
+        pod: PodUid,
+        /// Who.
+        disruption: Disruption,
+        /// Grace asked for, in seconds; none means the pod's own.
+        grace_seconds: Option<i64>,
+    },
+    /// The pod used more of something than it may, as of a volume: it is evicted, which is no disruption (RES-06).
+    LimitExceeded {
+        /// The pod.
+        pod: PodUid,
+        /// For people, with figures.
+        message: String,
+    },
+    /// What the node has and is changed.
+    NodeChanged {
+        /// From now on.
+        state: Box<NodeState>,
+    },
+    /// The node was looked at: it is short of something, or no longer (RES-09).
+    Pressure {
+        /// Of what.
+        resource: Pressure,
+        /// How short; none once the shortage is over.
+        shortage: Option<Box<Shortage>>,
+    },
+    /// The node shuts down: pods end by priority, critical ones last (TERM-10).
+    Shutdown {
+        /// `shutdownGracePeriod`: for all.
+        grace: Duration,
+        /// `shutdownGracePeriodCriticalPods`: the part of it that critical pods have for themselves.
+        critical: Duration,
+    },
+    /// A group of pods or of groups was created or changed (META-11).
+    GroupApplied {
+        /// The group.
+        group: Group,
+    },
+    /// A group was deleted. Who has its place keeps it.
+    GroupRemoved {
+        /// Its name.
+        name: GroupName,
+    },
 }
 
 impl Input {
-    /// The pod it is about, by uid.
-    pub fn pod(&self) -> PodUid {
-        match self {
+    /// The pod it is about, by uid; none if it is about the node.
+    pub fn pod(&self) -> Option<PodUid> {
+        let pod = match self {
+            Self::NodeChanged { .. }
+            | Self::Pressure { .. }
+            | Self::Shutdown { .. }
+            | Self::GroupApplied { .. }
+            | Self::GroupRemoved { .. } => return None,
             Self::Applied { meta, .. } => PodUid::from(meta.uid.as_str()),
             Self::Restored { record, .. } => record.uid().clone(),
             Self::DeleteRequested { pod, .. }
             | Self::SandboxReady { pod, .. }
             | Self::SandboxFailed { pod, .. }
             | Self::ConditionSet { pod, .. }
+            | Self::Evict { pod, .. }
+            | Self::LimitExceeded { pod, .. }
             | Self::TornDown { pod, .. } => pod.clone(),
             Self::ImageReady { instance, .. }
             | Self::ImageFailed { instance, .. }
@@ -185,8 +257,11 @@ impl Input {
             | Self::StartFailed { instance, .. }
             | Self::Exited { instance, .. }
             | Self::ProbeResult { instance, .. }
+            | Self::ResourcesUpdated { instance, .. }
+            | Self::ResourcesFailed { instance, .. }
             | Self::HookDone { instance, .. } => instance.pod.clone(),
-        }
+        };
+        Some(pod)
     }
 }
 
@@ -328,6 +403,16 @@ pub enum Action {
         instance: InstanceRef,
         /// Which hook.
         hook: Hook,
+    },
+    /// Give a running instance other resources, without a restart → [`Input::ResourcesUpdated`] or [`Input::ResourcesFailed`]
+    /// (RES-11). What an instance starts with is what [`crate::Node::allocated`] says.
+    UpdateResources {
+        /// Which instance.
+        instance: InstanceRef,
+        /// To be repeated in the answer.
+        revision: u32,
+        /// From now on.
+        resources: Resources,
     },
     /// Remove what is left of the pod: volumes, address, logs → [`Input::TornDown`].
     Teardown {

@@ -15,20 +15,25 @@
 extern crate alloc;
 
 pub mod actions;
+pub mod admission;
 pub mod api_status;
 pub mod backoff;
 pub mod conditions;
 pub mod deletion;
+pub mod disruption;
 pub mod event;
 pub mod eviction;
 pub mod expansion;
 pub mod field_selector;
 pub mod grace;
+pub mod group;
 pub mod io;
+pub mod memory;
 pub mod names;
 pub mod node;
 pub mod pdb;
 pub mod phase;
+pub mod placement;
 mod pod;
 pub mod prober;
 pub mod qos;

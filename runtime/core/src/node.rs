@@ -1,15 +1,32 @@
 //! The node: pods by uid, and who has to be looked at when.
+//!
+//! What a pod may do beside its own life is decided in the modules below: who has a place, who has to go.
+
+mod collect;
+mod groups;
+mod preemption;
+mod pressure;
+mod resize;
+mod seats;
+mod shutdown;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use collect::Collection;
+use groups::Groups;
+use seats::Seats;
+use shutdown::Shutdown;
+
+use crate::admission::NodeState;
 use crate::backoff::BackoffConfig;
 use crate::deletion::Deletion;
+use crate::eviction::Pressure;
 use crate::io::{Action, Input, PodUid};
-use crate::pod::{Out, Pod};
+use crate::pod::{DeferredPlace, Out, Pod};
 use crate::record::{Interruption, PodRecord};
-use crate::spec::{PodMeta, PodSpec, ProbeKind};
+use crate::spec::{PodMeta, PodSpec, ProbeKind, ResourceList, Resources};
 use crate::status::PodStatus;
 use crate::time::Instant;
 
@@ -22,6 +39,8 @@ pub struct NodeConfig {
     pub crash_loop: BackoffConfig,
     /// Delays of the image pull back-off.
     pub image_pull: BackoffConfig,
+    /// `terminated-pod-gc-threshold`: terminal pods beyond that number are deleted, the oldest first; 0 for never (TERM-09).
+    pub terminated_pod_gc_threshold: usize,
 }
 
 impl Default for NodeConfig {
@@ -31,6 +50,7 @@ impl Default for NodeConfig {
             node_name: String::from("husk"),
             crash_loop: BackoffConfig::standard(None),
             image_pull: BackoffConfig::standard(None),
+            terminated_pod_gc_threshold: 12_500,
         }
     }
 }
@@ -55,6 +75,16 @@ pub struct Node {
     actions: VecDeque<Action>,
     /// Pods of which nothing is left but a [`Action::Gone`] that was not polled yet.
     parting: BTreeMap<PodUid, Pod>,
+    /// What the node has and is.
+    state: NodeState,
+    seats: Seats,
+    groups: Groups,
+    /// Resizes that are tried again when there is room.
+    deferred: BTreeSet<DeferredPlace>,
+    /// What the node is short of.
+    short_of: BTreeSet<Pressure>,
+    shutdown: Option<Shutdown>,
+    collection: Collection,
 }
 
 impl Node {
@@ -66,17 +96,20 @@ impl Node {
     /// Takes a fact. Facts about unknown pods or about instances that are not current change nothing.
     pub fn handle(&mut self, now: Instant, input: Input) {
         let now = self.clock(now);
-        let uid = match input {
+        match input {
             Input::Applied { meta, spec } => self.apply(now, meta, *spec),
-            Input::Restored { record, after } => return self.restore(now, *record, after),
-            other => {
-                let uid = other.pod();
-                let Some(pod) = self.pods.get_mut(&uid) else { return };
-                pod.observe(other, &mut Out { now, config: &self.config, actions: &mut self.actions });
-                uid
+            Input::Restored { record, after } => self.restore(now, *record, after),
+            Input::NodeChanged { state } => self.change(now, *state),
+            Input::Pressure { resource, shortage } => self.feel_pressure(now, resource, shortage.as_deref()),
+            Input::Shutdown { grace, critical } => self.shut_down(now, grace, critical),
+            Input::GroupApplied { group } => self.apply_group(now, group),
+            Input::GroupRemoved { name } => self.groups.forget(&name),
+            about_pod => {
+                let Some(uid) = about_pod.pod() else { return };
+                self.with_pod(now, &uid, |pod, out| pod.observe(about_pod, out));
             }
-        };
-        self.settle(now, &uid);
+        }
+        self.use_room(now);
     }
 
     /// Lets time pass: does what was due until now.
@@ -91,6 +124,8 @@ impl Node {
             }
             self.settle(now, &uid);
         }
+        self.go_on_shutting_down(now);
+        self.use_room(now);
     }
 
     /// The next order, oldest first.
@@ -107,7 +142,9 @@ impl Node {
 
     /// When [`advance`](Self::advance) has work to do, if nothing happens before. None: never.
     pub fn next_wake(&self) -> Option<Instant> {
-        self.wakes.first().map(|(due, _)| *due)
+        let pod = self.wakes.first().map(|(due, _)| *due);
+        let shutdown = self.shutdown.as_ref().and_then(Shutdown::next_wake);
+        pod.into_iter().chain(shutdown).min()
     }
 
     /// Status of a pod that exists or is ending; until its [`Action::Gone`] is polled, so that its last status can be read.
@@ -151,6 +188,21 @@ impl Node {
         self.visible(pod)?.retry_at(container)
     }
 
+    /// What an instance of a container gets: what it starts with, and what a resize gives it (RES-11).
+    pub fn allocated(&self, pod: &PodUid, container: &str) -> Option<&Resources> {
+        self.visible(pod)?.allocated(container)
+    }
+
+    /// What pods have of the node altogether, by the requests that were granted; `pods` is their number.
+    pub fn used(&self) -> &ResourceList {
+        self.seats.used()
+    }
+
+    /// The node shuts down and every pod that had to end has ended, or its time is over (TERM-10).
+    pub fn is_shut_down(&self) -> bool {
+        self.shutdown.as_ref().is_some_and(Shutdown::is_over)
+    }
+
     fn visible(&self, pod: &PodUid) -> Option<&Pod> {
         self.pods.get(pod).or_else(|| self.parting.get(pod)).filter(|pod| !pod.hidden)
     }
@@ -160,21 +212,48 @@ impl Node {
         self.now
     }
 
-    fn apply(&mut self, now: Instant, meta: PodMeta, spec: PodSpec) -> PodUid {
+    fn apply(&mut self, now: Instant, meta: PodMeta, spec: PodSpec) {
         let uid = PodUid::from(meta.uid.as_str());
-        let out = &mut Out { now, config: &self.config, actions: &mut self.actions };
         if let Some(pod) = self.pods.get_mut(&uid) {
-            pod.update(meta, spec, out);
-            return uid;
+            if pod.meta.labels != meta.labels {
+                self.seats.company_changed();
+            }
+            pod.update(meta, spec, &mut Out { now, config: &self.config, actions: &mut self.actions });
+            self.try_resize(now, &uid);
+            self.try_seat(now, &uid);
+            return self.settle(now, &uid);
         }
         let namesakes = self.names.entry((meta.namespace.clone(), meta.name.clone())).or_default();
         let blocked = !namesakes.is_empty();
         namesakes.push(uid.clone());
-        let mut pod = Pod::new(uid.clone(), meta, spec, blocked, out);
-        pod.accepted = self.accepted;
+        let pod = Pod::new(uid.clone(), meta, spec, blocked, self.accepted);
         self.accepted = self.accepted.saturating_add(1);
+        self.groups.join(&pod);
         self.pods.insert(uid.clone(), pod);
-        uid
+        self.try_seat(now, &uid);
+        self.settle(now, &uid);
+    }
+
+    /// What the node has and is changed: who waits may have a chance, who is there may have to leave.
+    fn change(&mut self, now: Instant, state: NodeState) {
+        let taints_changed = state.taints != self.state.taints;
+        self.state = state;
+        self.seats.make_room();
+        if taints_changed {
+            let seated: Vec<PodUid> =
+                self.pods.values().filter(|pod| pod.is_seated()).map(|pod| pod.uid.clone()).collect();
+            let taints = self.state.taints.clone();
+            for uid in seated {
+                self.with_pod(now, &uid, |pod, out| pod.mind_taints(&taints, out));
+            }
+        }
+    }
+
+    /// Does something to a pod and brings it up to date.
+    fn with_pod(&mut self, now: Instant, uid: &PodUid, act: impl FnOnce(&mut Pod, &mut Out<'_>)) {
+        let Some(pod) = self.pods.get_mut(uid) else { return };
+        act(pod, &mut Out { now, config: &self.config, actions: &mut self.actions });
+        self.settle(now, uid);
     }
 
     /// Takes a pod again.
@@ -190,11 +269,12 @@ impl Node {
         namesakes.insert(place, uid.clone());
         pod.blocked = place > 0;
         self.accepted = self.accepted.max(pod.accepted.saturating_add(1));
+        self.groups.join(&pod);
         if after == Interruption::Handover && !pod.is_finished() {
             pod.go_on();
             self.wakes.extend(pod.wake.map(|due| (due, uid.clone())));
-            self.pods.insert(uid, pod);
-            return;
+            self.pods.insert(uid.clone(), pod);
+            return self.keep_books(now, &uid);
         }
         pod.go_on();
         pod.wake = None;
@@ -214,6 +294,7 @@ impl Node {
             if let Some(due) = before {
                 self.wakes.remove(&(due, uid.clone()));
             }
+            self.leave(uid);
             if let Some(pod) = self.pods.remove(uid).filter(|pod| !pod.hidden) {
                 self.parting.insert(uid.clone(), pod);
             }
@@ -221,6 +302,8 @@ impl Node {
             self.release_name(now, &key, uid);
             return;
         }
+        self.keep_books(now, uid);
+        let Some(pod) = self.pods.get_mut(uid) else { return };
         pod.wake = after;
         if pod.has_to_be_persisted() {
             self.actions.push_back(Action::Persist { pod: uid.clone() });
@@ -232,6 +315,40 @@ impl Node {
             if let Some(due) = after {
                 self.wakes.insert((due, uid.clone()));
             }
+        }
+    }
+
+    /// Brings what the node knows of a pod in line with the pod.
+    fn keep_books(&mut self, now: Instant, uid: &PodUid) {
+        let Some(pod) = self.pods.get_mut(uid) else { return };
+        let deferred = pod.deferred_place();
+        if deferred != pod.deferred {
+            if let Some(before) = core::mem::replace(&mut pod.deferred, deferred.clone()) {
+                self.deferred.remove(&before);
+            }
+            self.deferred.extend(deferred);
+        }
+        self.seats.keep(pod);
+        let ended = !pod.holds_resources();
+        if ended && let Some(shutdown) = &mut self.shutdown {
+            shutdown.ended(uid);
+        }
+        self.collection.note(pod);
+        self.go_on_shutting_down(now);
+        self.collect(now);
+    }
+
+    /// A pod is no more.
+    fn leave(&mut self, uid: &PodUid) {
+        let Some(pod) = self.pods.get_mut(uid) else { return };
+        if let Some(deferred) = &pod.deferred {
+            self.deferred.remove(deferred);
+        }
+        self.seats.remove(pod);
+        self.groups.leave(pod);
+        self.collection.remove(pod);
+        if let Some(shutdown) = &mut self.shutdown {
+            shutdown.ended(uid);
         }
     }
 

@@ -2,22 +2,31 @@
 //!
 //! Facts change the state ([`Pod::observe`]); [`Pod::sync`] then decides anew, from the whole state, what has to be done.
 
+mod disruption;
 mod ending;
+mod generation;
 mod observe;
 mod persisting;
 mod probing;
 mod report;
+mod resize;
 mod restoring;
+mod seat;
 mod slot;
 mod starting;
 mod stopping;
 mod sync;
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use ending::Ending;
+pub(crate) use ending::NodeVerdict;
+use generation::Generation;
+use resize::Resize;
+pub(crate) use resize::{DeferredPlace, Pending};
+use seat::Seat;
 use serde::{Deserialize, Serialize};
 use slot::{Slot, SlotState};
 
@@ -25,8 +34,10 @@ use crate::deletion::Deletion;
 use crate::event::{EventKind, Recorder};
 use crate::io::{Action, InstanceRef, PodUid};
 use crate::node::NodeConfig;
+use crate::qos;
+use crate::reasons;
 use crate::runtime::{RuntimeStatus, Verdict};
-use crate::spec::{ContainerKind, ContainerSpec, PodMeta, PodSpec, ProbeKind};
+use crate::spec::{ContainerKind, ContainerSpec, PodMeta, PodSpec, ProbeKind, ResourceList};
 use crate::status::{PodStatus, Word};
 use crate::time::Instant;
 
@@ -61,6 +72,22 @@ pub(crate) struct Pod {
     pub(crate) accepted: u64,
     /// The timer of this pod, as the node has it in its index.
     pub(crate) wake: Option<Instant>,
+    /// What it has of the node, as the node counted it.
+    #[serde(skip)]
+    pub(crate) charged: Option<ResourceList>,
+    /// Its resize among those that are tried again, as the node has it in its index.
+    #[serde(skip)]
+    pub(crate) deferred: Option<DeferredPlace>,
+    /// It is in the node's queue for a place.
+    #[serde(skip)]
+    pub(crate) queued: bool,
+    /// Who has to end before it gets the room that is being made for it; none if none is being made.
+    pub(crate) nomination: Option<BTreeSet<PodUid>>,
+    seat: Seat,
+    /// When it has to leave, for a taint of the node that it tolerates only for a time.
+    taint_deadline: Option<Instant>,
+    resize: Resize,
+    generation: Generation,
     slots: Vec<Slot>,
     runtime: RuntimeStatus,
     sandbox: SandboxState,
@@ -89,18 +116,27 @@ enum SandboxState {
 }
 
 impl Pod {
-    pub(crate) fn new(uid: PodUid, meta: PodMeta, spec: PodSpec, blocked: bool, out: &mut Out<'_>) -> Self {
+    pub(crate) fn new(uid: PodUid, meta: PodMeta, spec: PodSpec, blocked: bool, accepted: u64) -> Self {
+        let status = PodStatus { qos_class: Some(qos::qos_class(&spec)), ..PodStatus::default() };
         let mut pod = Self {
             uid,
             meta,
             spec,
-            status: PodStatus { start_time: Some(out.now), ..PodStatus::default() },
+            status,
             deletion: None,
             gone: false,
             hidden: false,
             blocked,
-            accepted: 0,
+            accepted,
             wake: None,
+            charged: None,
+            deferred: None,
+            queued: false,
+            nomination: None,
+            seat: Seat::Waiting { reason: Word::Borrowed(reasons::UNSCHEDULABLE), message: String::new() },
+            taint_deadline: None,
+            resize: Resize::default(),
+            generation: Generation::default(),
             slots: Vec::new(),
             runtime: RuntimeStatus::default(),
             sandbox: SandboxState::None { retry_at: None },
@@ -109,25 +145,19 @@ impl Pod {
             recorder: Recorder::default(),
             persisted: None,
         };
+        pod.begin_generation();
         pod.add_slots();
-        let message = alloc::format!(
-            "Successfully assigned {}/{} to {}",
-            pod.meta.namespace,
-            pod.meta.name,
-            out.config.node_name
-        );
-        pod.event(out, None, EventKind::Normal, "Scheduled", message);
         pod
     }
 
     /// The spec changed: definitions that differ make their instances out of date (POD-08).
-    pub(crate) fn update(&mut self, meta: PodMeta, spec: PodSpec, _out: &mut Out<'_>) {
+    pub(crate) fn update(&mut self, meta: PodMeta, spec: PodSpec, out: &mut Out<'_>) {
         let known: Vec<u64> = (0..self.slots.len()).map(|index| self.container(index).hash).collect();
         if self.meta != meta || self.spec != spec {
             self.persisted = None;
         }
-        self.meta = meta;
-        self.spec = spec;
+        self.number_generation(meta, &spec);
+        self.take_spec(spec, out.now);
         self.add_slots();
         for (index, before) in known.into_iter().enumerate() {
             let hash = self.container(index).hash;
@@ -212,7 +242,7 @@ impl Pod {
     }
 
     /// Records an event about a container or, without a slot, about the pod.
-    fn event(
+    pub(crate) fn event(
         &mut self,
         out: &mut Out<'_>,
         slot: Option<usize>,

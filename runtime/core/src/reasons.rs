@@ -95,6 +95,28 @@ pub const DEADLINE_EXCEEDED: &str = "DeadlineExceeded";
 /// Message of that pod reason.
 pub const DEADLINE_EXCEEDED_MESSAGE: &str = "Pod was active on the node longer than the specified deadline";
 
+/// Condition reason: the pod has no place yet.
+pub const UNSCHEDULABLE: &str = "Unschedulable";
+/// Condition reason: the pod is not to be placed yet.
+pub const SCHEDULING_GATED: &str = "SchedulingGated";
+/// Message of that condition.
+pub const SCHEDULING_GATED_MESSAGE: &str = "Scheduling is blocked due to non-empty scheduling gates";
+
+/// Pod reason: the node needed what it used, or it used too much (RES-09).
+pub const EVICTED: &str = "Evicted";
+/// Pod reason: the node shut down (TERM-10).
+pub const TERMINATED: &str = "Terminated";
+/// Message of that pod reason.
+pub const TERMINATED_MESSAGE: &str = "Pod was terminated in response to imminent node shutdown.";
+/// Pod reason: the node takes nobody any more, it shuts down.
+pub const NODE_SHUTDOWN: &str = "NodeShutdown";
+/// Message of that pod reason.
+pub const NODE_SHUTDOWN_MESSAGE: &str = "Pod was rejected as the node is shutting down.";
+/// Pod reason: it is for another operating system (POD-10).
+pub const POD_OS_NOT_SUPPORTED: &str = "PodOSNotSupported";
+/// Message of that pod reason.
+pub const POD_OS_NOT_SUPPORTED_MESSAGE: &str = "Failed to admit pod as the OS field doesn't match node OS";
+
 /// Exit code of a container of which nobody knows how it ended.
 pub const EXIT_CODE_UNKNOWN: i32 = 137;
 

@@ -3,10 +3,12 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
+
 use crate::selector::{Labels, Operator, Requirement, Selector, SelectorError};
 
 /// A taint of a node.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taint {
     /// `key`.
     pub key: String,
@@ -17,7 +19,7 @@ pub struct Taint {
 }
 
 /// A toleration of a pod.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Toleration {
     /// `key`; empty is any.
     pub key: String,
@@ -27,10 +29,12 @@ pub struct Toleration {
     pub value: String,
     /// `effect`; empty is any.
     pub effect: String,
+    /// `tolerationSeconds`: how long a `NoExecute` taint is tolerated; none is for ever, 0 and less not at all.
+    pub seconds: Option<i64>,
 }
 
 /// How a toleration compares values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TolerationOperator {
     /// The same value.
     #[default]
@@ -61,8 +65,24 @@ pub fn first_untolerated<'a>(taints: &'a [Taint], tolerations: &[Toleration]) ->
     taints.iter().filter(forbids).find(|taint| !tolerations.iter().any(|toleration| toleration.tolerates(taint)))
 }
 
+/// How long a pod may stay in spite of the `NoExecute` taints of its node: none is for ever.
+///
+/// Every such taint must be tolerated, or the pod goes at once. Of the tolerations that are used, the shortest counts.
+pub fn tolerated_seconds(taints: &[Taint], tolerations: &[Toleration]) -> Option<i64> {
+    let mut shortest = None;
+    for taint in taints.iter().filter(|taint| taint.effect == "NoExecute") {
+        let mut used = tolerations.iter().filter(|toleration| toleration.tolerates(taint)).peekable();
+        if used.peek().is_none() {
+            return Some(0);
+        }
+        let least = used.filter_map(|toleration| toleration.seconds).min();
+        shortest = shortest.into_iter().chain(least).min();
+    }
+    shortest.map(|seconds| seconds.max(0))
+}
+
 /// What a pod wants of its node.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeDemand {
     /// `nodeSelector`.
     pub node_selector: Labels,
@@ -71,7 +91,7 @@ pub struct NodeDemand {
 }
 
 /// One of `nodeSelectorTerms`. Without any expression it matches nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeSelectorTerm {
     /// `matchExpressions`.
     pub expressions: Vec<NodeSelectorRequirement>,
@@ -80,7 +100,7 @@ pub struct NodeSelectorTerm {
 }
 
 /// A requirement as written, not checked yet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeSelectorRequirement {
     /// `key`.
     pub key: String,

@@ -7,13 +7,15 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::names::{is_label_value, is_qualified_name};
 
 /// Labels of an object.
 pub type Labels = BTreeMap<String, String>;
 
 /// Requirements that labels must meet, all of them. Without any it matches everything.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selector {
     /// By key.
     requirements: Vec<Requirement>,
@@ -21,7 +23,7 @@ pub struct Selector {
 }
 
 /// One requirement.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requirement {
     key: String,
     operator: Operator,
@@ -29,7 +31,7 @@ pub struct Requirement {
 }
 
 /// How the value of a label is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operator {
     /// Is one of the values.
     In,

@@ -9,10 +9,15 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::placement::Placement;
 use crate::quantity::Quantity;
+use crate::selector::Labels;
 
 /// Resource name (`cpu`, `memory`, `ephemeral-storage`, `gpio.husk.dev/relay-1`, …) → amount.
 pub type ResourceList = BTreeMap<String, Quantity>;
+
+/// Priority of `system-cluster-critical`; nothing else has that much.
+pub const SYSTEM_CRITICAL_PRIORITY: i32 = 2_000_000_000;
 
 /// Who a pod is: the part of `ObjectMeta` that decisions depend on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +32,8 @@ pub struct PodMeta {
     pub generation: i64,
     /// Comes from a file on the node, not from the API (META-12).
     pub is_static: bool,
+    /// `metadata.labels`.
+    pub labels: Labels,
 }
 
 /// What a pod is asked to be.
@@ -56,6 +63,8 @@ pub struct PodSpec {
     pub host_network: bool,
     /// `os.name`, if given (POD-10).
     pub os: Option<String>,
+    /// What it wants of its place (META-10, META-11, DISR-05).
+    pub placement: Placement,
 }
 
 /// `restartPolicy`, of a pod or of a container.
@@ -222,7 +231,7 @@ pub enum Handler {
 }
 
 /// `resources` of a container or pod.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resources {
     /// `requests`.
     pub requests: ResourceList,
@@ -258,6 +267,21 @@ impl PodSpec {
         let app = self.containers.iter().map(|c| (ContainerKind::App, c));
         let ephemeral = self.ephemeral_containers.iter().map(|c| (ContainerKind::Ephemeral, c));
         init.chain(app).chain(ephemeral)
+    }
+
+    /// A pod the node can't do without: from a file on it, or of a `system-` priority (RES-09).
+    pub fn is_critical(&self, meta: &PodMeta) -> bool {
+        meta.is_static || self.has_critical_priority()
+    }
+
+    /// Its priority is one of the `system-` ones.
+    pub fn has_critical_priority(&self) -> bool {
+        self.priority() >= SYSTEM_CRITICAL_PRIORITY
+    }
+
+    /// `priority`, 0 if none.
+    pub fn priority(&self) -> i32 {
+        self.priority.unwrap_or(0)
     }
 
     /// The container of that name.

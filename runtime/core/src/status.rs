@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::qos::QosClass;
+use crate::spec::{ResourceList, Resources};
 use crate::time::Instant;
 
 /// A reason, condition type or other CamelCase word: mostly constants.
@@ -34,6 +36,8 @@ pub struct PodStatus {
     pub container_statuses: Vec<ContainerStatus>,
     /// `ephemeralContainerStatuses`.
     pub ephemeral_container_statuses: Vec<ContainerStatus>,
+    /// `qosClass`, as it was when the pod was created (RES-07).
+    pub qos_class: Option<QosClass>,
 }
 
 /// `phase` (PHASE-01).
@@ -125,6 +129,10 @@ pub struct ContainerStatus {
     pub image_id: String,
     /// `containerID`.
     pub container_id: String,
+    /// `resources`: what the running container really has (RES-11).
+    pub resources: Option<Resources>,
+    /// `allocatedResources`: the requests that the node has granted.
+    pub allocated_resources: ResourceList,
 }
 
 /// `state` of a container: exactly one of three (STATE-01).

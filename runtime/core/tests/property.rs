@@ -181,6 +181,7 @@ impl World {
                     uid: uid.to_string(),
                     generation: 1,
                     is_static: false,
+                    ..PodMeta::default()
                 };
                 self.pods.insert(uid, Seen { spec: spec.clone(), ..Seen::default() });
                 self.input(Input::Applied { meta, spec: Box::new(spec) });

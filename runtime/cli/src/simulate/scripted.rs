@@ -134,6 +134,9 @@ impl<'a> Scripted<'a> {
             Action::CancelHook { instance, hook } => self.due.retain(
                 |_, input| !matches!(input, Input::HookDone { instance: i, hook: h, .. } if i == instance && h == hook),
             ),
+            Action::UpdateResources { instance, revision, .. } => {
+                self.plan(now, Input::ResourcesUpdated { instance: instance.clone(), revision: *revision });
+            }
             Action::Teardown { pod, attempt } => {
                 self.plan(now + TEARDOWN_TAKES, Input::TornDown { pod: pod.clone(), attempt: *attempt });
             }

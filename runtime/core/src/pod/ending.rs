@@ -9,11 +9,13 @@ use serde::{Deserialize, Serialize};
 use super::slot::SlotState;
 use super::{Out, Pod, SandboxState};
 use crate::deletion::{self, Deletion};
+use crate::disruption::Disruption;
 use crate::event::EventKind;
 use crate::grace;
 use crate::io::Action;
 use crate::reasons;
 use crate::runtime::StopReason;
+use crate::status::Word;
 use crate::termination_order;
 use crate::time::{Duration, Instant};
 
@@ -21,13 +23,13 @@ use crate::time::{Duration, Instant};
 const DEFAULT_GRACE_SECONDS: i64 = 30;
 
 /// A pod that ends.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Ending {
     pub(super) cause: Cause,
 }
 
 /// Why a pod ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Cause {
     /// Its containers ended and none will restart.
     Finished,
@@ -35,13 +37,31 @@ pub(super) enum Cause {
     Deleted,
     /// `activeDeadlineSeconds` passed.
     DeadlineExceeded,
+    /// The node refused it, or ended it.
+    Node(NodeVerdict),
+}
+
+/// What the node says of a pod that it refuses or ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NodeVerdict {
+    /// `status.reason`.
+    pub(crate) reason: Word,
+    /// `status.message`.
+    pub(crate) message: String,
+    /// It is no fault of the pod.
+    pub(crate) disruption: Option<Disruption>,
+    /// Instead of the pod's own grace.
+    pub(crate) grace_seconds: Option<i64>,
 }
 
 impl Cause {
     /// Reason and message of the status.
-    pub(super) const fn status(self) -> Option<(&'static str, &'static str)> {
+    pub(super) fn status(&self) -> Option<(Word, &str)> {
         match self {
-            Self::DeadlineExceeded => Some((reasons::DEADLINE_EXCEEDED, reasons::DEADLINE_EXCEEDED_MESSAGE)),
+            Self::DeadlineExceeded => {
+                Some((Word::Borrowed(reasons::DEADLINE_EXCEEDED), reasons::DEADLINE_EXCEEDED_MESSAGE))
+            }
+            Self::Node(verdict) => Some((verdict.reason.clone(), &verdict.message)),
             Self::Finished | Self::Deleted => None,
         }
     }
@@ -49,17 +69,21 @@ impl Cause {
 
 impl Pod {
     /// Somebody asked for the pod's end. Grace only ever shrinks (TERM-05); 0 makes the object disappear at once (TERM-06).
-    pub(super) fn delete(&mut self, requested: Option<i64>, out: &mut Out<'_>) {
+    pub(crate) fn delete(&mut self, requested: Option<i64>, out: &mut Out<'_>) {
         let target = deletion::Target {
             deletion: self.deletion,
             spec_grace_seconds: self.spec.termination_grace_period_seconds.or(Some(DEFAULT_GRACE_SECONDS)),
-            scheduled: true,
+            scheduled: !self.is_waiting(),
             phase: self.status.phase,
         };
         let deletion = match deletion::decide(&target, requested, out.now) {
             deletion::Verdict::Pending => return,
             deletion::Verdict::RemoveNow => Deletion { grace_seconds: 0, timestamp: out.now },
-            deletion::Verdict::Begin(deletion) | deletion::Verdict::Shorten(deletion) => deletion,
+            deletion::Verdict::Shorten(deletion) => deletion,
+            deletion::Verdict::Begin(deletion) => {
+                self.raise_generation();
+                deletion
+            }
         };
         self.deletion = Some(deletion);
         out.order(Action::StatusChanged { pod: self.uid.clone() });
@@ -93,13 +117,23 @@ impl Pod {
         }
     }
 
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.is_some()
+    }
+
+    /// Nothing is left of what it had of the node.
+    pub(super) fn is_torn_down(&self) -> bool {
+        self.sandbox == SandboxState::TornDown
+    }
+
     /// Begins the pod's end: every container is stopped, sidecars after the apps, in reverse order (SIDE-04, SIDE-05).
     pub(super) fn end(&mut self, cause: Cause, out: &mut Out<'_>) {
+        if cause == Cause::DeadlineExceeded {
+            let message = reasons::DEADLINE_EXCEEDED_MESSAGE;
+            self.event(out, None, EventKind::Normal, reasons::DEADLINE_EXCEEDED, message);
+        }
         self.ending = Some(Ending { cause });
         self.restart_all = false;
-        if let Some((reason, message)) = cause.status() {
-            self.event(out, None, EventKind::Normal, reason, message);
-        }
         self.retire_probes(out);
         // One that is just being started counts: it is down only once its start is answered.
         let may_run = |name: &str| {
@@ -128,7 +162,11 @@ impl Pod {
     /// How long a container gets when it is stopped for that reason.
     pub(super) fn kill_grace(&self, index: usize, reason: StopReason) -> Duration {
         let deletion = self.deletion.map(|deletion| deletion.grace_seconds);
-        seconds(grace::container_grace_seconds(&self.spec, self.container(index), deletion, Some(reason), None))
+        let instead = match self.ending.as_ref().map(|ending| &ending.cause) {
+            Some(Cause::Node(verdict)) => verdict.grace_seconds,
+            _ => None,
+        };
+        seconds(grace::container_grace_seconds(&self.spec, self.container(index), deletion, Some(reason), instead))
     }
 
     /// Goes on with the end of the pod: once all is down, its sandbox is removed, and then the object of a deleted pod.

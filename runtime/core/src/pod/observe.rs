@@ -43,7 +43,13 @@ impl Pod {
     pub(crate) fn observe(&mut self, input: Input, out: &mut Out<'_>) {
         match input {
             // Handled by the node, which knows which pods there are.
-            Input::Applied { .. } | Input::Restored { .. } => {}
+            Input::Applied { .. }
+            | Input::Restored { .. }
+            | Input::NodeChanged { .. }
+            | Input::Pressure { .. }
+            | Input::Shutdown { .. }
+            | Input::GroupApplied { .. }
+            | Input::GroupRemoved { .. } => {}
             Input::DeleteRequested { grace_seconds, .. } => self.delete(grace_seconds, out),
             Input::SandboxReady { attempt, ips, .. } => self.sandbox_ready(attempt, ips),
             Input::SandboxFailed { attempt, reason, message, .. } => self.sandbox_failed(attempt, reason, message, out),
@@ -59,6 +65,12 @@ impl Pod {
             }
             Input::HookDone { instance, hook, result } => self.hook_done(&instance, hook, result, out),
             Input::ConditionSet { condition, .. } => self.condition_set(condition, out),
+            Input::Evict { disruption, grace_seconds, .. } => self.disrupt(disruption, grace_seconds, out),
+            Input::LimitExceeded { message, .. } => self.limit_exceeded(message, out),
+            Input::ResourcesUpdated { instance, revision } => self.resources_updated(&instance, revision),
+            Input::ResourcesFailed { instance, revision, message } => {
+                self.resources_failed(&instance, revision, message, out);
+            }
             Input::TornDown { attempt, .. } => {
                 if self.sandbox == (SandboxState::TearingDown { attempt }) {
                     self.sandbox = SandboxState::TornDown;
@@ -201,7 +213,7 @@ impl Pod {
         let stopped_for = live.stop.as_ref().map(|stop| stop.reason);
         let post_start = live.post_start;
         let pre_stop = live.stop.as_ref().map_or(HookRun::Over, |stop| stop.pre_stop);
-        let past_deadline = self.ending.is_some_and(|ending| ending.cause == Cause::DeadlineExceeded);
+        let past_deadline = self.ending.as_ref().is_some_and(|ending| ending.cause == Cause::DeadlineExceeded);
         let reason = match outcome.reason() {
             reasons::ERROR if past_deadline && stopped_for == Some(StopReason::PodEnds) => reasons::DEADLINE_EXCEEDED,
             reason => reason,
@@ -286,9 +298,12 @@ impl Pod {
     }
 
     fn condition_set(&mut self, condition: Condition, out: &Out<'_>) {
-        if BUILT_IN.contains(&&*condition.kind) {
-            return;
+        if !BUILT_IN.contains(&&*condition.kind) {
+            self.set_condition(condition, out);
         }
+    }
+
+    pub(super) fn set_condition(&mut self, condition: Condition, out: &Out<'_>) {
         let conditions = &mut self.status.conditions;
         match conditions.iter_mut().find(|known| known.kind == condition.kind) {
             Some(known) => {

@@ -1,12 +1,18 @@
 //! When a pod has to be persisted again: whenever what must survive the agent's end changed, and never for mere display.
 
+use alloc::collections::BTreeSet;
+
 use postcard::ser_flavors::Flavor;
 use serde::{Serialize, Serializer};
 
+use super::generation::Generation;
+use super::resize::Resize;
+use super::seat::Seat;
 use super::slot::{Slot, SlotState};
 use super::{Pod, SandboxState};
 use crate::backoff::Backoff;
 use crate::deletion::Deletion;
+use crate::io::PodUid;
 use crate::runtime::{RuntimeStatus, StopReason};
 use crate::status::{Phase, PodStatus};
 use crate::time::Instant;
@@ -44,6 +50,11 @@ impl Pod {
             start_time: self.status.start_time,
             conditions: Conditions(&self.status),
             slots: Slots(&self.slots),
+            seat: &self.seat,
+            nomination: self.nomination.as_ref(),
+            taint_deadline: self.taint_deadline,
+            resize: &self.resize,
+            generation: self.generation,
         };
         // It can't fail: the sequences know their lengths, and the sink takes everything.
         postcard::serialize_with_flavor(&durable, Fnv::default()).unwrap_or_default()
@@ -63,6 +74,11 @@ struct Durable<'a> {
     start_time: Option<Instant>,
     conditions: Conditions<'a>,
     slots: Slots<'a>,
+    seat: &'a Seat,
+    nomination: Option<&'a BTreeSet<PodUid>>,
+    taint_deadline: Option<Instant>,
+    resize: &'a Resize,
+    generation: Generation,
 }
 
 /// Conditions without what is for people only.

@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::ending::Cause;
 use super::slot::{HookRun, Slot};
 use super::{Out, Pod};
 use crate::api_status::{self, StartFailure, StatusInput};
@@ -34,9 +35,15 @@ impl Pod {
 
     /// Makes the status anew. Returns true if it changed.
     fn renew_status(&mut self, out: &Out<'_>) -> bool {
+        self.observe_generation();
         let over = self.ending.is_some() && self.all_down();
-        let failed_by_node = self.ending.and_then(|ending| ending.cause.status());
-        let failed_by_node = failed_by_node.map(|(reason, message)| (Word::Borrowed(reason), message));
+        if !self.is_seated() {
+            let merged = status_manager::merge(&self.status, self.unseated_status(), false, out.now);
+            let changed = merged != self.status;
+            self.status = merged;
+            return changed;
+        }
+        let failed_by_node = self.ending.as_ref().and_then(|ending| ending.cause.status());
         let start_failures = self.start_failures();
         let mut new = api_status::generate(StatusInput {
             meta: &self.meta,
@@ -53,6 +60,16 @@ impl Pod {
             status_manager::terminate(&self.meta, &self.spec, &mut new);
         }
         add_restart_in_place(&mut new);
+        new.qos_class = self.status.qos_class;
+        new.observed_generation = self.observed_generation();
+        self.add_resources(&mut new);
+        if let Some(Cause::Node(verdict)) = self.ending.as_ref().map(|ending| &ending.cause)
+            && let Some(disruption) = verdict.disruption
+            && !self.status.phase.is_terminal()
+        {
+            new.conditions.retain(|condition| condition.kind != reasons::DISRUPTION_TARGET);
+            new.conditions.push(self.disruption_target(disruption, verdict.message.clone()));
+        }
         // As long as the pod isn't over, a container may still run (again), whatever the statuses look like (PHASE-08).
         let merged = status_manager::merge(&self.status, new, !over, out.now);
         let changed = merged != self.status;

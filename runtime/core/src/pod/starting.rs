@@ -91,6 +91,7 @@ impl Pod {
         slot.image_backoff.reset();
         slot.hold = None;
         slot.state = SlotState::Starting { attempt, image_id, hash, unwanted: None };
+        self.starts_with(index);
         out.order(Action::Start { instance: at.clone() });
     }
 

@@ -16,7 +16,11 @@ use crate::time::Instant;
 impl Pod {
     /// Brings everything up to date. Does nothing that isn't due, so it can be called any time.
     pub(crate) fn sync(&mut self, out: &mut Out<'_>) {
+        if self.is_waiting() && self.ending.is_none() {
+            return self.report(out);
+        }
         self.drive_hooks(out);
+        self.leave_tainted_node(out);
         if self.ending.is_none() && self.active_deadline().is_some_and(|at| at <= out.now) {
             self.end(Cause::DeadlineExceeded, out);
         }
@@ -37,6 +41,7 @@ impl Pod {
         if self.ending.is_some() {
             self.drive_ending(out);
         }
+        self.announce_resize(out);
         self.report(out);
         self.vanish_if_over(out);
     }
@@ -52,7 +57,8 @@ impl Pod {
             SandboxState::None { retry_at } if self.ending.is_none() => retry_at,
             _ => None,
         };
-        let deadline = self.active_deadline().filter(|_| self.ending.is_none());
+        let deadline = self.active_deadline().into_iter().chain(self.taint_deadline).chain(self.next_resize());
+        let deadline = deadline.filter(|_| self.ending.is_none());
         slots.chain(sandbox).chain(deadline).chain(self.next_probe()).min()
     }
 
@@ -79,7 +85,7 @@ impl Pod {
             deleting: self.deletion.is_some(),
             restart_all: self.restart_all,
             runtime: &self.runtime,
-            actuated: None,
+            actuated: Some(&self.resize.actuated),
         });
         if self.restart_all {
             return self.reset(out);
@@ -91,6 +97,7 @@ impl Pod {
         if actions.kill_pod {
             return self.end(Cause::Finished, out);
         }
+        self.update_resources(&actions.updates, out);
         self.start_some(&actions, out);
     }
 

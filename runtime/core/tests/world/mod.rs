@@ -98,6 +98,10 @@ pub(crate) struct World {
     stored: BTreeMap<PodUid, Vec<u8>>,
     config: NodeConfig,
     steps: usize,
+    /// What was said about the node itself; an heir hears it before it takes the pods.
+    about_node: Vec<Input>,
+    /// What running instances can't have; the message, by container.
+    pub(crate) resize_failures: BTreeMap<String, String>,
     applied: Vec<PodUid>,
     scripts: BTreeMap<String, Script>,
     due: BTreeMap<(Instant, u64), Input>,
@@ -139,6 +143,8 @@ impl World {
             stored: BTreeMap::new(),
             config,
             steps: 0,
+            about_node: Vec::new(),
+            resize_failures: BTreeMap::new(),
             applied: Vec::new(),
             scripts: scripts.iter().map(|(name, script)| ((*name).to_owned(), script.clone())).collect(),
             due: BTreeMap::new(),
@@ -151,8 +157,15 @@ impl World {
 
     /// Creates or changes a pod in namespace `d`.
     pub(crate) fn apply(&mut self, name: &str, uid: &str, spec: PodSpec) {
-        self.applied.push(uid.into());
-        self.input(Input::Applied { meta: meta(name, uid), spec: Box::new(spec) });
+        self.apply_as(meta(name, uid), spec);
+    }
+
+    pub(crate) fn apply_as(&mut self, meta: PodMeta, spec: PodSpec) {
+        let uid = PodUid::from(meta.uid.as_str());
+        if !self.applied.contains(&uid) {
+            self.applied.push(uid);
+        }
+        self.input(Input::Applied { meta, spec: Box::new(spec) });
     }
 
     pub(crate) fn input(&mut self, input: Input) {
@@ -165,6 +178,7 @@ impl World {
     fn step(&mut self, input: Option<Input>) -> bool {
         self.steps += 1;
         let mut heir = (self.steps <= STEPS_WITH_HEIR).then(|| self.restored(Interruption::Handover));
+        self.about_node.extend(input.clone().filter(|input| input.pod().is_none()));
         for node in [&mut self.node].into_iter().chain(&mut heir) {
             match &input {
                 Some(input) => node.handle(self.now, input.clone()),
@@ -185,6 +199,9 @@ impl World {
         let mut records: Vec<_> = records.collect();
         records.sort_by_key(PodRecord::accepted);
         let mut node = Node::new(self.config.clone());
+        for input in &self.about_node {
+            node.handle(self.now, input.clone());
+        }
         for record in records.into_iter().map(Box::new) {
             node.handle(self.now, Input::Restored { record, after });
         }
@@ -343,6 +360,7 @@ impl World {
             | Action::Start { instance }
             | Action::Signal { instance, .. }
             | Action::RunProbe { instance, .. }
+            | Action::UpdateResources { instance, .. }
             | Action::RunHook { instance, .. } => &instance.pod,
             Action::Kill { .. }
             | Action::CancelHook { .. }
@@ -407,6 +425,13 @@ impl World {
                 }
             }
             Action::Teardown { pod, attempt } => self.answer(self.teardown_delay, Input::TornDown { pod, attempt }),
+            Action::UpdateResources { instance, revision, .. } => {
+                let answer = match self.resize_failures.get(&*instance.container).cloned() {
+                    None => Input::ResourcesUpdated { instance, revision },
+                    Some(message) => Input::ResourcesFailed { instance, revision, message },
+                };
+                self.answer(Duration::ZERO, answer);
+            }
             Action::CancelHook { .. }
             | Action::StatusChanged { .. }
             | Action::Gone { .. }
@@ -537,7 +562,14 @@ pub(crate) fn secs(seconds: u64) -> Duration {
 }
 
 pub(crate) fn meta(name: &str, uid: &str) -> PodMeta {
-    PodMeta { namespace: "d".into(), name: name.into(), uid: uid.into(), generation: 1, is_static: false }
+    PodMeta {
+        namespace: "d".into(),
+        name: name.into(),
+        uid: uid.into(),
+        generation: 1,
+        is_static: false,
+        ..PodMeta::default()
+    }
 }
 
 pub(crate) fn container(name: &str) -> ContainerSpec {
