@@ -281,12 +281,12 @@ fn in_the_back_off_after_a_probes_kill_the_pod_is_not_over() {
 fn it_never_gives_up() {
     let spec = pod(Always, vec![sidecar("s0")], vec![container("a0")]);
     let mut world = World::with(spec, &[("s0", exits(0, 1)), ("a0", exits(0, 1))]);
-    let week = 7.0 * 24.0 * 3600.0;
-    world.run_until(week);
+    let days = 3.0 * 24.0 * 3600.0;
+    world.run_until(days);
     for name in ["s0", "a0"] {
         let starts = world.starts(name);
-        assert!(starts.len() > 2000, "{name} was started {} times", starts.len());
-        assert!(starts.last().is_some_and(|last| week - last <= 300.0));
+        assert!(starts.len() > 800, "{name} was started {} times", starts.len());
+        assert!(starts.last().is_some_and(|last| days - last <= 300.0));
         assert_eq!(world.container(name).restart_count as usize, starts.len() - 1);
     }
 }

@@ -83,6 +83,18 @@ fn an_image_that_can_not_be_pulled_backs_off() {
 
 // spec: STATE-02
 #[test]
+fn an_image_that_was_had_meanwhile_backs_off_from_the_beginning() {
+    let script = Script { image_failures: 2, failing_pulls: vec![4], ..exits(5, 1) };
+    let mut world = World::with(pod(Always, vec![], vec![container("a0")]), &[("a0", script)]);
+    world.run_until(50.0);
+    // Fails at 0 and 10, runs from 30 to 35, fails again and is tried 10 s later.
+    let pulls = world.ordered(|action| matches!(action, husk_core::Action::PullImage { .. }));
+    assert_eq!(pulls, [0.0, 10.0, 30.0, 35.0, 45.0]);
+    assert_eq!(world.starts("a0"), [30.0, 45.0]);
+}
+
+// spec: STATE-02
+#[test]
 fn an_image_that_no_trying_will_bring_keeps_its_reason() {
     for reason in ["InvalidImageName", "ErrImageNeverPull"] {
         let script = Script { image_failures: 1000, image_reason: reason, ..Script::default() };

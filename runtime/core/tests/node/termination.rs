@@ -199,6 +199,25 @@ fn a_delete_with_less_cuts_the_stop_of_a_pod_that_ends_anyway() {
     assert_eq!((world.signals("a0"), world.kills("a0")), (vec![0.0], vec![40.0]));
 }
 
+// spec: TERM-05
+#[test]
+fn a_deletion_does_not_prolong_the_stop_that_a_probe_has_begun() {
+    let liveness = husk_core::spec::Probe {
+        failure_threshold: 1,
+        termination_grace_period_seconds: Some(5),
+        ..probe(Handler::Exec)
+    };
+    let a0 = ContainerSpec { liveness_probe: Some(liveness), pre_stop: Some(Handler::Exec), ..container("a0") };
+    let probes = vec![(ProbeKind::Liveness, secs(0), secs(1000), ProbeOutcome::Failure)];
+    let mut world = World::with(pod(Always, vec![], vec![a0]), &[("a0", Script { probes, ..stubborn() })]);
+    world.run_until(2.0);
+    world.delete(Some(600));
+    world.run_until(60.0);
+    // Its preStop hook hangs until the 5 s are over.
+    assert_eq!((world.signals("a0"), world.kills("a0")), (vec![5.0], vec![7.0]));
+    assert!(world.is_gone());
+}
+
 // spec: TERM-06
 #[test]
 fn a_forced_deletion_removes_the_object_at_once_and_then_kills() {

@@ -44,8 +44,10 @@ pub(crate) struct Script {
     pub(crate) probes: Vec<(ProbeKind, Duration, Duration, ProbeOutcome)>,
     /// How long each hook takes, and what it says. A hook without an entry never ends.
     pub(crate) hooks: BTreeMap<Hook, (Duration, Result<(), String>)>,
-    /// How often the image can't be had.
+    /// How often the image can't be had at first.
     pub(crate) image_failures: u32,
+    /// Later tries, counted from 1, that fail as well.
+    pub(crate) failing_pulls: Vec<u32>,
     pub(crate) image_reason: &'static str,
     pub(crate) image_present: bool,
     pub(crate) pull_delay: Duration,
@@ -62,6 +64,7 @@ impl Default for Script {
             probes: Vec::new(),
             hooks: BTreeMap::new(),
             image_failures: 0,
+            failing_pulls: Vec::new(),
             image_reason: "ErrImagePull",
             image_present: true,
             pull_delay: Duration::ZERO,
@@ -388,7 +391,7 @@ impl World {
                 let script = self.script_of(&instance);
                 let pulls = self.pulls.entry(instance.container.to_string()).or_default();
                 *pulls += 1;
-                let failed = *pulls <= script.image_failures;
+                let failed = *pulls <= script.image_failures || script.failing_pulls.contains(pulls);
                 self.answer(
                     script.pull_delay,
                     if failed {
