@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use husk_engine::Container as Running;
+use husk_engine::net::Protocol;
 use k8s_openapi::api::core::v1::{Container, LifecycleHandler};
 
 use crate::instance::{ExecFailure, exec};
@@ -23,7 +24,7 @@ pub(crate) async fn run(
         (None, Some(action)) => {
             let address = probes::address(action.host.as_deref(), &action.port, container, ip)?;
             // Whatever the status, the hook was delivered (HOOK-03).
-            probes::http::get(action, address).await.map(|_| ())
+            probes::http::get(action, address, running.locate(Protocol::Tcp, address)).await.map(|_| ())
         }
         (None, None) => Err("this kind of hook is not supported yet: use exec, httpGet or sleep".into()),
     }

@@ -28,8 +28,9 @@ pub(crate) enum Answer {
     Bad(u16, String),
 }
 
-/// Gets what the action names from the pod at `address`.
-pub(crate) async fn get(action: &HTTPGetAction, address: SocketAddr) -> Result<Answer, String> {
+/// Gets what the action names from the pod at `address`, which the node reaches `at` (another one for ports that it may not
+/// bind itself).
+pub(crate) async fn get(action: &HTTPGetAction, address: SocketAddr, at: SocketAddr) -> Result<Answer, String> {
     if action.scheme.as_deref().is_some_and(|scheme| scheme.eq_ignore_ascii_case("https")) {
         return Err("scheme HTTPS is not supported yet: probe over HTTP".into());
     }
@@ -39,7 +40,7 @@ pub(crate) async fn get(action: &HTTPGetAction, address: SocketAddr) -> Result<A
         Some(path) => format!("/{path}"),
     };
     for _ in 0..=MOST_REDIRECTS {
-        let response = once(action, address, &path).await?;
+        let response = once(action, address, at, &path).await?;
         let status = response.status();
         if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
             return judge(response).await;
@@ -57,9 +58,10 @@ pub(crate) async fn get(action: &HTTPGetAction, address: SocketAddr) -> Result<A
 async fn once(
     action: &HTTPGetAction,
     address: SocketAddr,
+    at: SocketAddr,
     path: &str,
 ) -> Result<Response<hyper::body::Incoming>, String> {
-    let stream = TcpStream::connect(address).await.map_err(|error| format!("dial tcp {address}: {error}"))?;
+    let stream = TcpStream::connect(at).await.map_err(|error| format!("dial tcp {address}: {error}"))?;
     let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
         .preserve_header_case(true)
         .title_case_headers(true)
@@ -182,10 +184,10 @@ mod tests {
     async fn statuses_from_200_to_399_are_well_and_headers_are_as_asked() {
         let (address, requests) = server(vec![answer("204 x", ""), answer("503 x", ""), answer("200 x", "")]).await;
         let plain = action("healthz", &[]);
-        assert_eq!(get(&plain, address).await, Ok(Answer::Well));
-        assert_eq!(get(&plain, address).await, Ok(Answer::Bad(503, "no".into())));
+        assert_eq!(get(&plain, address, address).await, Ok(Answer::Well));
+        assert_eq!(get(&plain, address, address).await, Ok(Answer::Bad(503, "no".into())));
         let own = action("/x", &[("User-Agent", ""), ("Accept", "text/plain"), ("X-A", "1"), ("X-A", "2"), ("Host", "me")]);
-        assert_eq!(get(&own, address).await, Ok(Answer::Well));
+        assert_eq!(get(&own, address, address).await, Ok(Answer::Well));
         let requests = requests.await.expect("served");
         assert!(requests[0].starts_with("GET /healthz HTTP/1.1\r\n"), "{}", requests[0]);
         assert!(requests[0].contains("User-Agent: kube-probe/1.37") && requests[0].contains("Accept: */*\r\n"));
@@ -199,12 +201,12 @@ mod tests {
     async fn redirects_are_followed_on_the_same_host_only() {
         let to = |location: &str| answer("302 x", &format!("Location: {location}\r\n"));
         let (address, requests) = server(vec![to("/b"), to("c"), answer("200 x", "")]).await;
-        assert_eq!(get(&action("/a", &[]), address).await, Ok(Answer::Well));
+        assert_eq!(get(&action("/a", &[]), address, address).await, Ok(Answer::Well));
         assert!(requests.await.expect("served")[2].starts_with("GET /c "));
         let (address, _) = server(vec![to("http://elsewhere.example/")]).await;
         let elsewhere = Answer::Elsewhere("http://elsewhere.example/".into());
-        assert_eq!(get(&action("/", &[]), address).await, Ok(elsewhere));
+        assert_eq!(get(&action("/", &[]), address, address).await, Ok(elsewhere));
         let (address, _) = server(vec![to("/again"); 11]).await;
-        assert!(matches!(get(&action("/", &[]), address).await, Ok(Answer::Elsewhere(why)) if why.contains("10 redirects")));
+        assert!(matches!(get(&action("/", &[]), address, address).await, Ok(Answer::Elsewhere(why)) if why.contains("10 redirects")));
     }
 }

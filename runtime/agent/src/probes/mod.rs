@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use husk_core::io::ProbeOutcome;
 use husk_engine::Container as Running;
+use husk_engine::net::Protocol;
 use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Probe, TCPSocketAction};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use tokio::net::TcpStream;
@@ -28,8 +29,8 @@ pub(crate) async fn run(
     let verdict = async {
         match (&probe.exec, &probe.http_get, &probe.tcp_socket) {
             (Some(exec), _, _) => by_exec(exec.command.as_deref().unwrap_or_default(), running).await,
-            (_, Some(action), _) => by_http(action, container, ip).await,
-            (_, _, Some(action)) => by_tcp(action, container, ip).await,
+            (_, Some(action), _) => by_http(action, container, running, ip).await,
+            (_, _, Some(action)) => by_tcp(action, container, running, ip).await,
             _ => (ProbeOutcome::Failure, "this kind of probe is not supported yet".into()),
         }
     };
@@ -48,12 +49,12 @@ async fn by_exec(command: &[String], running: &Running) -> Verdict {
     }
 }
 
-async fn by_http(action: &HTTPGetAction, container: &Container, ip: Ipv4Addr) -> Verdict {
+async fn by_http(action: &HTTPGetAction, container: &Container, running: &Running, ip: Ipv4Addr) -> Verdict {
     let address = match address(action.host.as_deref(), &action.port, container, ip) {
         Ok(address) => address,
         Err(error) => return (ProbeOutcome::Failure, error),
     };
-    match http::get(action, address).await {
+    match http::get(action, address, running.locate(Protocol::Tcp, address)).await {
         Ok(Answer::Well) => (ProbeOutcome::Success, String::new()),
         Ok(Answer::Elsewhere(to)) => (ProbeOutcome::Warning, format!("Probe terminated redirects: {to}")),
         Ok(Answer::Bad(status, _)) => {
@@ -63,10 +64,11 @@ async fn by_http(action: &HTTPGetAction, container: &Container, ip: Ipv4Addr) ->
     }
 }
 
-async fn by_tcp(action: &TCPSocketAction, container: &Container, ip: Ipv4Addr) -> Verdict {
+async fn by_tcp(action: &TCPSocketAction, container: &Container, running: &Running, ip: Ipv4Addr) -> Verdict {
     let connected = match address(action.host.as_deref(), &action.port, container, ip) {
         Ok(address) => {
-            TcpStream::connect(address).await.map(drop).map_err(|error| format!("dial tcp {address}: {error}"))
+            let at = running.locate(Protocol::Tcp, address);
+            TcpStream::connect(at).await.map(drop).map_err(|error| format!("dial tcp {address}: {error}"))
         }
         Err(error) => Err(error),
     };
