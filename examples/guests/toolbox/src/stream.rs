@@ -22,15 +22,42 @@ pub(crate) enum Stream {
     /// A file opened for writing.
     Output(Rc<File>),
     /// The data of a pipeline's stage before this one, or of a here-document.
-    Source(Rc<RefCell<Cursor<Vec<u8>>>>),
+    Source(Rc<RefCell<Data>>),
     /// Output that is kept for a pipeline's next stage or a command substitution.
     Sink(Rc<RefCell<Vec<u8>>>),
+    /// A stage that takes each line as it comes.
+    Live(Rc<dyn LineSink>),
+}
+
+/// Bytes to read.
+pub(crate) struct Data {
+    bytes: Cursor<Vec<u8>>,
+    was_read_to_end: bool,
+}
+
+impl Data {
+    fn noting_the_end(&mut self, read: impl FnOnce(&mut Cursor<Vec<u8>>) -> io::Result<usize>) -> io::Result<usize> {
+        let count = read(&mut self.bytes)?;
+        self.was_read_to_end |= count == 0;
+        Ok(count)
+    }
+}
+
+/// What takes lines as they are written.
+pub(crate) trait LineSink {
+    /// Takes bytes, which need not be whole lines.
+    fn take(&self, bytes: &[u8]) -> io::Result<()>;
 }
 
 impl Stream {
     /// A stream that reads these bytes.
     pub(crate) fn source(bytes: Vec<u8>) -> Stream {
-        Stream::Source(Rc::new(RefCell::new(Cursor::new(bytes))))
+        Stream::Source(Rc::new(RefCell::new(Data { bytes: Cursor::new(bytes), was_read_to_end: false })))
+    }
+
+    /// Whether a reader of a source has been told that there is no more.
+    pub(crate) fn was_read_to_end(&self) -> bool {
+        matches!(self, Stream::Source(data) if data.borrow().was_read_to_end)
     }
 
     /// Reads one line with its line end; an empty answer is the end of the data.
@@ -39,9 +66,9 @@ impl Stream {
         match self {
             Stream::Stdin => io::stdin().lock().read_until(b'\n', &mut line)?,
             Stream::Input(file) => file.borrow_mut().read_until(b'\n', &mut line)?,
-            Stream::Source(bytes) => bytes.borrow_mut().read_until(b'\n', &mut line)?,
+            Stream::Source(data) => data.borrow_mut().noting_the_end(|bytes| bytes.read_until(b'\n', &mut line))?,
             Stream::Null => 0,
-            Stream::Stdout | Stream::Stderr | Stream::Output(_) | Stream::Sink(_) => {
+            Stream::Stdout | Stream::Stderr | Stream::Output(_) | Stream::Sink(_) | Stream::Live(_) => {
                 return Err(not_open_for("reading"));
             }
         };
@@ -54,9 +81,11 @@ impl Read for Stream {
         match self {
             Stream::Stdin => io::stdin().lock().read(buffer),
             Stream::Input(file) => file.borrow_mut().read(buffer),
-            Stream::Source(bytes) => bytes.borrow_mut().read(buffer),
+            Stream::Source(data) => data.borrow_mut().noting_the_end(|bytes| bytes.read(buffer)),
             Stream::Null => Ok(0),
-            Stream::Stdout | Stream::Stderr | Stream::Output(_) | Stream::Sink(_) => Err(not_open_for("reading")),
+            Stream::Stdout | Stream::Stderr | Stream::Output(_) | Stream::Sink(_) | Stream::Live(_) => {
+                Err(not_open_for("reading"))
+            }
         }
     }
 }
@@ -68,6 +97,7 @@ impl Write for Stream {
             Stream::Stderr => io::stderr().write(bytes),
             Stream::Output(file) => (&**file).write(bytes),
             Stream::Sink(sink) => sink.borrow_mut().write(bytes),
+            Stream::Live(sink) => sink.take(bytes).map(|()| bytes.len()),
             Stream::Null => Ok(bytes.len()),
             Stream::Stdin | Stream::Input(_) | Stream::Source(_) => Err(not_open_for("writing")),
         }

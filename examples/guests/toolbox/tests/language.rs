@@ -161,6 +161,25 @@ fn pipelines_and_redirections() {
 }
 
 #[test]
+fn stages_after_an_endless_one_see_lines_as_they_come() {
+    check(&[
+        // The shell is ended while the first stage still runs: what was written before has gone through.
+        ("while true; do echo a1; echo b2; kill $$; done | grep b", "b2\n", 143),
+        ("while :; do echo a1; kill $$; done | sed 's/a/x/' | tr 1 2", "x2\n", 143),
+        (
+            "i=0; while [ $i -lt 3 ]; do i=$((i+1)); echo $i; done | while read n; do echo \"<$n>\"; done",
+            "<1>\n<2>\n<3>\n",
+            0,
+        ),
+        ("while :; do echo x; done | while read n; do echo $n; break; done", "x\n", 0),
+        ("while :; do echo x; done | while read n; do echo $n; exit 4; done", "x\n", 4),
+        ("i=0; while [ $i -lt 3 ]; do i=$((i+1)); printf $i; done | cat", "123", 0),
+        ("i=0; while [ $i -lt 3 ]; do i=$((i+1)); echo $i; done | wc -l", "3\n", 0),
+        ("i=0; while [ $i -lt 3 ]; do i=$((i+1)); echo $i; done | sort -r | head -n 1", "3\n", 0),
+    ]);
+}
+
+#[test]
 fn exit_codes() {
     check(&[
         ("exit 7", "", 7),

@@ -97,11 +97,16 @@ pub(crate) enum Failure {
     Message(i32, String),
     /// A signal ended it; the status says which.
     Interrupted(i32),
+    /// Nobody reads its output any more.
+    Closed,
 }
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
-        Failure::Message(1, plain(&error))
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::Closed,
+            _ => Failure::Message(1, plain(&error)),
+        }
     }
 }
 
@@ -175,6 +180,9 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     APPLETS.iter().map(|(name, _)| *name).chain(["sh"])
 }
 
+/// What SIGPIPE makes of a process that writes to a pipe without a reader.
+pub(crate) const CLOSED: i32 = 141;
+
 /// Runs an applet in the shell and answers with its status.
 pub(crate) fn run(applet: Applet, shell: &mut Shell, args: &[String]) -> i32 {
     let (input, output) = (shell.fds.stream(0), shell.fds.stream(1));
@@ -185,6 +193,7 @@ pub(crate) fn run(applet: Applet, shell: &mut Shell, args: &[String]) -> i32 {
         Ok(status) if flushed.is_ok() => status,
         Ok(status) => status.max(1),
         Err(Failure::Interrupted(status)) => status,
+        Err(Failure::Closed) => CLOSED,
         Err(Failure::Message(status, message)) => {
             context.complain(message);
             status

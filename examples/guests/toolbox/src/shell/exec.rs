@@ -8,7 +8,7 @@ use brush_parser::ast::{
     IfClauseCommand, Pipeline, SeparatorOperator, WhileOrUntilClauseCommand,
 };
 
-use super::{Flow, Outcome, Shell, pattern};
+use super::{Flow, Outcome, Shell, live, pattern};
 use crate::stream::Stream;
 
 impl Shell {
@@ -62,6 +62,9 @@ impl Shell {
         if let [only] = &pipeline.seq[..] {
             return self.run_command(only);
         }
+        if live::is_live(&pipeline.seq) {
+            return self.run_live(&pipeline.seq);
+        }
         let mut input = self.fds.stream(0);
         let mut status = 0;
         let mut last_failure = 0;
@@ -82,7 +85,7 @@ impl Shell {
         Ok(if self.options.pipefail { last_failure } else { status })
     }
 
-    fn run_command(&mut self, command: &Command) -> Outcome {
+    pub(super) fn run_command(&mut self, command: &Command) -> Outcome {
         match command {
             Command::Simple(command) => self.run_simple(command),
             Command::Compound(command, None) => self.run_compound(command),

@@ -7,6 +7,7 @@ mod exec;
 mod expand;
 mod fields;
 mod jobs;
+mod live;
 mod options;
 mod parameter;
 pub(crate) mod pattern;
@@ -119,7 +120,8 @@ impl Shell {
         if let Some(applet) = applets::find(name) {
             let status = applets::run(applet, self, args);
             self.deliver_signals()?;
-            return Ok(status);
+            // Other systems would end the writer; here it is part of the shell.
+            return if status == applets::CLOSED { Err(Flow::Exit(status)) } else { Ok(status) };
         }
         self.run_script_file(args)
     }
