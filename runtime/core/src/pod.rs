@@ -216,7 +216,11 @@ impl Pod {
     }
 
     fn container(&self, slot: usize) -> &ContainerSpec {
-        let Slot { kind, index, .. } = self.slots[slot];
+        self.container_of(&self.slots[slot])
+    }
+
+    fn container_of(&self, slot: &Slot) -> &ContainerSpec {
+        let Slot { kind, index, .. } = *slot;
         match kind {
             ContainerKind::Init => &self.spec.init_containers[index],
             ContainerKind::App => &self.spec.containers[index],

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use husk_core::io::{Action, Input, InstanceRef, Outcome, PodUid, ProbeOutcome};
 use husk_core::node::{Node, NodeConfig};
+use husk_core::record::{Interruption, PodRecord};
 use husk_core::spec::{ContainerSpec, Handler, PodMeta, PodSpec, Probe, RestartPolicy};
 use husk_core::status::{ContainerState, ContainerStatus, Phase, PodStatus};
 use husk_core::time::Instant;
@@ -49,6 +50,17 @@ enum Operation {
     Jump {
         seconds: u64,
     },
+    /// The agent ends, or the board, and goes on from what was persisted.
+    Interrupt {
+        reboot: bool,
+    },
+}
+
+fn operation_or_interruption() -> impl Strategy<Value = Operation> {
+    prop_oneof![
+        15 => operation(),
+        1 => any::<bool>().prop_map(|reboot| Operation::Interrupt { reboot }),
+    ]
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -133,6 +145,7 @@ struct Seen {
     status: PodStatus,
     /// The latest instant at which its grace is spent, once it ends.
     spent: Option<Instant>,
+    rebooted: bool,
     gone: bool,
 }
 
@@ -143,6 +156,8 @@ struct World {
     outputs: Vec<Action>,
     open: Vec<Action>,
     pods: BTreeMap<PodUid, Seen>,
+    /// The records that had to be persisted.
+    stored: BTreeMap<PodUid, Vec<u8>>,
     names: [u32; PODS],
 }
 
@@ -155,6 +170,7 @@ impl World {
             outputs: Vec::new(),
             open: Vec::new(),
             pods: BTreeMap::new(),
+            stored: BTreeMap::new(),
             names: [0; PODS],
         }
     }
@@ -219,7 +235,31 @@ impl World {
                 }
             }
             Operation::Jump { seconds } => self.advance(self.now + Duration::from_secs(seconds)),
+            Operation::Interrupt { reboot: false } => self.interrupt(Interruption::AgentRestart),
+            Operation::Interrupt { reboot: true } => self.interrupt(Interruption::Reboot),
         }
+    }
+
+    fn interrupt(&mut self, after: Interruption) {
+        self.open.clear();
+        for (uid, seen) in &mut self.pods {
+            // Sidecars that ran come back before what they serve.
+            seen.ever_started.retain(|name| !seen.started.contains_key(name));
+            seen.alive.clear();
+            seen.started.clear();
+            if self.stored.contains_key(uid) {
+                // That it is gone is told again.
+                seen.gone = false;
+            }
+            if after == Interruption::Reboot {
+                // All init containers have to run again, and the pod is Pending while they do.
+                seen.ever_started.clear();
+                seen.ended.retain(|name, _| !name.starts_with('i'));
+                seen.rebooted = true;
+            }
+        }
+        self.node = restored(self.now, self.stored.values().cloned(), after);
+        self.drain();
     }
 
     fn delete(&mut self, uid: PodUid, grace_seconds: Option<i64>) {
@@ -354,6 +394,8 @@ impl World {
                 let seen = self.pods.get_mut(&instance.pod).expect("a known pod");
                 let name = instance.container.to_string();
                 assert!(!seen.gone, "{name} was started after its pod had gone");
+                let completed = name.starts_with('i') && seen.ended.get(&name) == Some(&0);
+                assert!(!completed, "{name} was run again after it had completed");
                 let other = seen.alive.insert(name.clone(), instance.attempt);
                 assert_eq!(other, None, "a second instance of {name}");
                 seen.ended.remove(&name);
@@ -381,6 +423,13 @@ impl World {
                 let seen = self.pods.get_mut(pod).expect("a known pod");
                 check_status(seen, &status);
                 seen.status = status;
+            }
+            Action::Persist { pod } => {
+                let record = self.node.record(pod).expect("a pod that is to be persisted");
+                self.stored.insert(pod.clone(), record.to_bytes());
+            }
+            Action::Forget { pod } => {
+                self.stored.remove(pod);
             }
             Action::Gone { pod } => {
                 let seen = self.pods.get_mut(pod).expect("a known pod");
@@ -419,6 +468,7 @@ impl World {
         assert_eq!(self.node.pods().count(), 0);
         let alive: Vec<_> = self.pods.values().flat_map(|seen| seen.alive.keys()).collect();
         assert!(alive.is_empty(), "left over: {alive:?}");
+        assert!(self.stored.is_empty(), "records are left");
         assert!(self.now <= limit, "took until {:?}, allowed was {limit:?}", self.now);
     }
 }
@@ -431,7 +481,7 @@ fn check_status(seen: &Seen, status: &PodStatus) {
     if status.phase.is_terminal() && seen.alive.keys().any(|name| seen.started.get(name) == Some(&true)) {
         panic!("{:?} was reported while {:?} run", status.phase, seen.alive);
     }
-    if status.phase == Phase::Pending {
+    if status.phase == Phase::Pending && !seen.rebooted {
         assert_ne!(old.phase, Phase::Running, "Running became Pending");
     }
     for (was, is) in pairs(old, status) {
@@ -452,6 +502,17 @@ fn pairs<'a>(
     new.filter_map(move |is| Some((*old.iter().find(|was| was.name == is.name)?, is)))
 }
 
+/// A new node with the pods of these records.
+fn restored(now: Instant, records: impl Iterator<Item = Vec<u8>>, after: Interruption) -> Node {
+    let mut records: Vec<_> = records.map(|bytes| PodRecord::from_bytes(&bytes).expect("a valid record")).collect();
+    records.sort_by_key(PodRecord::accepted);
+    let mut node = Node::new(NodeConfig::default());
+    for record in records.into_iter().map(Box::new) {
+        node.handle(now, Input::Restored { record, after });
+    }
+    node
+}
+
 fn instance(pod: &PodUid, container: &str, attempt: u32) -> InstanceRef {
     InstanceRef { pod: pod.clone(), container: container.into(), attempt }
 }
@@ -461,23 +522,45 @@ proptest! {
 
     // spec: PHASE-08, SIDE-04, TERM-08
     #[test]
-    fn whatever_happens(operations in prop::collection::vec(operation(), 1..250)) {
+    fn whatever_happens(operations in prop::collection::vec(operation(), 1..250), every in 1..40_usize) {
         let mut world = World::new();
         for operation in operations {
             world.perform(operation);
         }
         world.finish();
 
-        // Equal inputs give equal outputs.
-        let mut again = Node::new(NodeConfig::default());
-        let mut outputs = Vec::new();
-        for (at, input) in world.inputs {
-            match input {
-                Some(input) => again.handle(at, input),
-                None => again.advance(at),
+        // Equal inputs give equal outputs, also of a node that hands over to another by records again and again.
+        for hands_over in [false, true] {
+            let mut again = Node::new(NodeConfig::default());
+            let mut outputs = Vec::new();
+            for (step, (at, input)) in world.inputs.iter().enumerate() {
+                match input.clone() {
+                    Some(input) => again.handle(*at, input),
+                    None => again.advance(*at),
+                }
+                outputs.extend(std::iter::from_fn(|| again.poll_action()));
+                if hands_over && step % every == 0 {
+                    let records = world.pods.keys().filter_map(|uid| Some(again.record(uid)?.to_bytes()));
+                    again = restored(*at, records, Interruption::Handover);
+                    prop_assert_eq!(again.poll_action(), None);
+                }
             }
-            outputs.extend(std::iter::from_fn(|| again.poll_action()));
+            prop_assert_eq!(&outputs, &world.outputs);
         }
-        prop_assert_eq!(outputs, world.outputs);
+    }
+
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 800, failure_persistence: None, ..ProptestConfig::default() })]
+
+    // spec: STATE-04, TERM-07
+    #[test]
+    fn whatever_is_interrupted(operations in prop::collection::vec(operation_or_interruption(), 1..250)) {
+        let mut world = World::new();
+        for operation in operations {
+            world.perform(operation);
+        }
+        world.finish();
     }
 }

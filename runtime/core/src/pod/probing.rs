@@ -200,7 +200,7 @@ fn slot_for(verdicts: &mut Verdicts, kind: ProbeKind) -> &mut Option<Verdict> {
 }
 
 /// `started`: it runs and its startup probe, if it has one, succeeded.
-fn has_started(container: &ContainerSpec, instance: &Instance) -> bool {
+pub(super) fn has_started(container: &ContainerSpec, instance: &Instance) -> bool {
     instance.state == InstanceState::Running
         && (container.startup_probe.is_none() || instance.verdicts.startup == Some(Verdict::Success))
 }

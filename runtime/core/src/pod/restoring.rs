@@ -2,7 +2,9 @@
 
 use alloc::string::String;
 
-use super::slot::{Hold, SlotState};
+use super::ending::Cause;
+use super::probing::has_started;
+use super::slot::{Hold, Slot, SlotState};
 use super::{Out, Pod, SandboxState};
 use crate::event::EventKind;
 use crate::io::Action;
@@ -62,9 +64,11 @@ impl Pod {
         }
         // How its containers ended has to be seen before they are forgotten.
         self.report(out);
-        if revived && self.restart_all {
+        if fails {
+            self.end(Cause::Finished, out);
+        } else if revived && self.restart_all {
             self.forget_for_restart(out);
-        } else if revived && after == Interruption::Reboot && !fails {
+        } else if revived && after == Interruption::Reboot {
             self.forget_init_containers();
         }
         if self.gone {
@@ -126,17 +130,9 @@ impl Pod {
     }
 
     fn lose_sandbox(&mut self, after: Interruption, fails: bool) {
-        if self.ending.is_some() {
+        if self.ending.is_some() || fails {
             // It is removed, perhaps once more.
             if let SandboxState::SettingUp { attempt } | SandboxState::TearingDown { attempt } = self.sandbox {
-                self.sandbox = SandboxState::Ready { attempt };
-            }
-            return;
-        }
-        if fails {
-            // There is one to clean up, but it takes no containers any more.
-            self.runtime.sandboxes.iter_mut().for_each(|sandbox| sandbox.ready = false);
-            if let SandboxState::SettingUp { attempt } = self.sandbox {
                 self.sandbox = SandboxState::Ready { attempt };
             }
             return;
@@ -149,6 +145,32 @@ impl Pod {
             // The same one is set up again.
             Interruption::AgentRestart | Interruption::Handover => self.runtime.sandboxes.clear(),
         }
+    }
+
+    /// Sidecars that were lost come back before what they serve, as at the first start (SIDE-01). One that fails on its way doesn't
+    /// hold up the others for ever: then it is as with any other crash.
+    pub(super) fn waits_for_lost_sidecars(&self, index: usize) -> bool {
+        let own = &self.slots[index];
+        let comes_back = |slot: &Slot| {
+            let container = self.container_of(slot);
+            let mut instances = self.runtime.of(&slot.name);
+            let lost = |instance: Option<&Instance>| {
+                instance.is_some_and(|instance| instance.stopped_for == Some(StopReason::Interrupted))
+            };
+            match instances.next() {
+                Some(Instance { state: InstanceState::Created, .. }) => lost(instances.next()),
+                Some(newest @ Instance { state: InstanceState::Running, .. }) => {
+                    !has_started(container, newest) && lost(instances.next())
+                }
+                newest => lost(newest),
+            }
+        };
+        let before = self.slots.iter().filter(|slot| match own.kind {
+            ContainerKind::Init => slot.kind == ContainerKind::Init && slot.index < own.index,
+            ContainerKind::App => slot.kind == ContainerKind::Init,
+            ContainerKind::Ephemeral => false,
+        });
+        before.filter(|slot| self.container_of(slot).is_sidecar()).any(comes_back)
     }
 
     /// A board that starts anew has lost what init containers did, unless it was on disk: they run again (INIT-06).

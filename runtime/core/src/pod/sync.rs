@@ -129,7 +129,9 @@ impl Pod {
         ];
         for (kind, list) in lists {
             for &place in list {
-                if let Some(index) = self.slot_of(kind, place) {
+                if let Some(index) = self.slot_of(kind, place)
+                    && !self.waits_for_lost_sidecars(index)
+                {
                     self.try_start(index, out);
                 }
             }
