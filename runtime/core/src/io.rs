@@ -57,7 +57,8 @@ pub enum Input {
     /// The node takes a pod again that was on record. A pod that it knows already stays as it is.
     ///
     /// Records are handed in before any other fact, those of pods that were accepted first before the others
-    /// ([`PodRecord::accepted`]), at times that go on from [`PodRecord::saved_at`].
+    /// ([`PodRecord::accepted`]), at times that go on from [`PodRecord::saved_at`]. Who had a place on the node has it again without
+    /// being asked; who waits for one is looked at once [`Input::NodeChanged`] says what the node has.
     Restored {
         /// What was persisted.
         record: Box<PodRecord>,

@@ -274,13 +274,15 @@ impl Node {
             pod.go_on();
             self.wakes.extend(pod.wake.map(|due| (due, uid.clone())));
             self.pods.insert(uid.clone(), pod);
-            return self.keep_books(now, &uid);
+            self.keep_books(now, &uid);
+            return self.seats.wait_for_records();
         }
         pod.go_on();
         pod.wake = None;
         pod.begin_again(after, &mut Out { now, config: &self.config, actions: &mut self.actions });
         self.pods.insert(uid.clone(), pod);
         self.settle(now, &uid);
+        self.seats.wait_for_records();
     }
 
     /// Brings a pod up to date and its timer with it.

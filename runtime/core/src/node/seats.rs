@@ -56,6 +56,11 @@ impl Seats {
         &self.used
     }
 
+    /// Nobody gets a place before all who had one have it again.
+    pub(super) fn wait_for_records(&mut self) {
+        self.room = false;
+    }
+
     /// Who waits should be looked at again.
     pub(super) fn make_room(&mut self) {
         self.room = true;

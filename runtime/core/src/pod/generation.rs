@@ -28,7 +28,7 @@ impl Pod {
     pub(super) fn number_generation(&mut self, mut meta: PodMeta, spec: &PodSpec) {
         let wanted = self.wanted_spec();
         if self.generation.counted_here && meta.generation == 0 {
-            meta.generation = self.meta.generation + i64::from(wanted != *spec);
+            meta.generation = self.meta.generation.saturating_add(i64::from(wanted != *spec));
         }
         self.meta = meta;
         if direct(&wanted) != direct(spec) {
@@ -39,7 +39,7 @@ impl Pod {
     /// A deletion counts as a change.
     pub(super) fn raise_generation(&mut self) {
         if self.generation.counted_here {
-            self.meta.generation += 1;
+            self.meta.generation = self.meta.generation.saturating_add(1);
             self.generation.observed = self.meta.generation;
         }
     }

@@ -26,7 +26,7 @@ impl Pod {
 
     /// As it is persisted.
     pub(crate) fn to_record(&self) -> Self {
-        Self { persisted: None, ..self.clone() }
+        Self { persisted: None, charged: None, deferred: None, queued: false, ..self.clone() }
     }
 
     /// It is persisted as it is.
