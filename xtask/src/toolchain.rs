@@ -1,7 +1,7 @@
 //! Which compiler makes code for a target, and how to call it.
 //!
 //! Rustup's, if it has the target. Else the distribution's compiler together with a standard library that
-//! [`sysroot`](crate::sysroot) has built. Looking for them changes nothing and takes a few milliseconds.
+//! [`sysroot`] has built. Looking for them changes nothing and takes a few milliseconds.
 
 use std::env;
 use std::ffi::OsString;
