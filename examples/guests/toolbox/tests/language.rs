@@ -118,6 +118,7 @@ fn functions() {
         ("f() ( x=2; cd /; ); x=1; f; echo $x; [ \"$PWD\" = / ] || echo here", "1\nhere\n", 0),
         ("f() { echo out; } > file; f; cat file", "out\n", 0),
         ("echo() { command echo \"my $1\"; }; echo x", "my x\n", 0),
+        ("f() { f; }; f; echo no", "", 2),
         ("f() { echo $x; }; x=1 f; echo \"<$x>\"", "1\n<>\n", 0),
     ]);
 }

@@ -12,6 +12,10 @@ use super::builtins::{self, Builtin};
 use super::{Flow, Outcome, Shell, program_name};
 use crate::applets;
 
+/// Functions may call each other so deep. A little more than twice that would overflow a module's stack, which is no error
+/// that a script's author can make sense of.
+const MAX_DEPTH: u32 = 100;
+
 /// What a command's first word stands for.
 pub(super) enum Found {
     Function(Rc<FunctionBody>),
@@ -139,6 +143,10 @@ impl Shell {
     }
 
     fn call_function(&mut self, FunctionBody(body, redirects): &FunctionBody, args: &[String]) -> Outcome {
+        if self.returnable >= MAX_DEPTH {
+            return Err(self
+                .fatal(&format!("{MAX_DEPTH} functions are running inside each other: one calls itself without end")));
+        }
         let saved_args = std::mem::replace(&mut self.args, args.to_vec());
         let saved_loops = std::mem::take(&mut self.loops);
         self.vars.enter_function();
