@@ -150,7 +150,12 @@ fn clippy() -> Result<()> {
 }
 
 fn docs() -> Result<()> {
-    run(cargo().args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+    const STRICT: (&str, &str) = ("RUSTDOCFLAGS", "-D warnings");
+    run(cargo().args(["doc", "--workspace", "--no-deps"]).env(STRICT.0, STRICT.1))?;
+    match guests_manifest() {
+        Some(manifest) => run(native_guests("doc", &manifest).arg("--no-deps").env(STRICT.0, STRICT.1)),
+        None => Ok(()),
+    }
 }
 
 fn guest_tests(count: &mut Count) -> Result<()> {
