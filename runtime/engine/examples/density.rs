@@ -1,4 +1,4 @@
-//! Measures the engine by itself: start of a container, memory of an idle one, KILL.
+//! Measures the engine by itself: start of a container, memory of an idle one, KILL, what fuel costs.
 //!
 //! `cargo run --release -p husk-engine --example density [COUNT] [RESERVATION_IN_MIB]`
 
@@ -22,6 +22,26 @@ const IDLE: &str = r#"(module
 
 /// Computes for ever.
 const BUSY: &str = r#"(module (func (export "_start") (loop $l (br $l))))"#;
+
+/// Recursion, and a loop over memory; the result is stored so that nothing is optimised away.
+const COMPUTES: &str = r#"(module
+    (memory 1)
+    (func $fib (param $n i32) (result i32)
+        (if (result i32) (i32.lt_s (local.get $n) (i32.const 2))
+            (then (local.get $n))
+            (else (i32.add (call $fib (i32.sub (local.get $n) (i32.const 1)))
+                           (call $fib (i32.sub (local.get $n) (i32.const 2)))))))
+    (func $sum (param $rounds i32) (local $at i32)
+        (loop $round
+            (local.set $at (i32.const 0))
+            (loop $next
+                (i32.store offset=4 (local.get $at)
+                    (i32.add (i32.load (local.get $at)) (i32.mul (i32.load offset=4 (local.get $at)) (i32.const 31))))
+                (br_if $next (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 4))) (i32.const 60000))))
+            (br_if $round (local.tee $rounds (i32.sub (local.get $rounds) (i32.const 1))))))
+    (func (export "_start")
+        (i32.store (i32.const 0) (call $fib (i32.const 34)))
+        (call $sum (i32.const 6000))))"#;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -75,7 +95,31 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     report("KILL of a sleeping guest", &mut kills);
     println!("resident after all have ended: {} KiB more than with one", resident()?.saturating_sub(resident_before));
+
+    let computes = open("computes.wat", COMPUTES)?;
+    engine.prepare(&computes).await?;
+    let mut metered = Vec::new();
+    let mut plain = Vec::new();
+    for _ in 0..5 {
+        let before = Instant::now();
+        engine.start(ContainerConfig::new(computes.clone()), Log::default()).await?.wait().await;
+        metered.push(before.elapsed());
+        plain.push(without_fuel(COMPUTES)?);
+    }
+    report("computing, with fuel and yields", &mut metered);
+    report("computing, without", &mut plain);
     Ok(())
+}
+
+/// The same guest on wasmtime as it comes; instantiation included, compilation not.
+fn without_fuel(text: &str) -> Result<Duration, Box<dyn std::error::Error>> {
+    let engine = wasmtime::Engine::default();
+    let module = wasmtime::Module::new(&engine, text)?;
+    let before = Instant::now();
+    let mut store = wasmtime::Store::new(&engine, ());
+    let instance = wasmtime::Instance::new(&mut store, &module, &[])?;
+    instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ())?;
+    Ok(before.elapsed())
 }
 
 async fn start(engine: &Engine, image: &Image) -> Result<Container, Box<dyn std::error::Error>> {
