@@ -229,7 +229,7 @@ fn time_that_did_not_go_on_makes_no_wait_longer_than_ever() {
 }
 
 /// Exit code 42 of `a0` restarts every container.
-fn restart_all() -> PodSpec {
+pub(crate) fn restart_all() -> PodSpec {
     let rule = RestartRule {
         action: RestartAction::RestartAllContainers,
         operator: ExitCodeOperator::In,

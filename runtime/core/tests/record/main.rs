@@ -1,5 +1,6 @@
 //! Pods that go on from their persisted records: after the end of the agent, after a reboot of the board.
 
+mod bytes;
 mod edge_cases;
 mod format;
 mod interrupted;
