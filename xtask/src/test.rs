@@ -48,7 +48,7 @@ const STEPS: &[Step] = &[
     Step { name: "setup", needed: true, run: |_| setup::everything() },
     Step { name: "format", needed: false, run: |_| format() },
     Step { name: "no-std", needed: false, run: |_| no_std() },
-    Step { name: "guests", needed: true, run: |_| guests::build_all_rust().and_then(|()| guests::build_all_c()) },
+    Step { name: "guests", needed: true, run: |_| guests::build_all() },
     Step { name: "clippy", needed: false, run: |_| clippy() },
     Step { name: "docs", needed: false, run: |_| docs() },
     Step { name: "husk", needed: false, run: |_| build("husk").map(drop) },
