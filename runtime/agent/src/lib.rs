@@ -1,9 +1,24 @@
 //! The node agent as a library: drives the lifecycle engine with real containers, volumes, addresses, probes and hooks.
+//!
+//! [`LocalNode`] takes pods, carries out what `husk_core::Node` orders and tells what happens as [`Notice`]s.
 
 mod addresses;
+mod driver;
+mod hooks;
 mod images;
+mod instance;
+mod local;
+mod notice;
+mod pod;
+mod preflight;
+mod probes;
 mod process;
+mod volumes;
 
 pub use addresses::{Address, Addresses};
 pub use images::{ImageTable, NoImage};
+pub use local::{AgentConfig, AgentError, LocalNode, PodHandle};
+pub use notice::{ContainerView, Notice};
+pub use preflight::Trouble;
 pub use process::{Place, Process};
+pub use volumes::{VolumeError, Volumes};

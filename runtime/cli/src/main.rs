@@ -2,6 +2,7 @@
 
 mod check;
 mod manifest;
+mod run;
 mod simulate;
 mod span;
 mod style;
@@ -30,6 +31,9 @@ A first tour:
 
 #[derive(Subcommand)]
 enum Verb {
+    /// Run pods here and now, in the foreground
+    #[command(after_help = RUN_HELP)]
+    Run(run::Run),
     /// Say what is wrong with manifests, all of it at once
     #[command(after_help = CHECK_HELP)]
     Check(check::Check),
@@ -43,6 +47,21 @@ enum Verb {
         shell: Shell,
     },
 }
+
+const RUN_HELP: &str = "\
+Images are files beside the manifest (`image: ./app.wasm`), folders with modules and files, or names: busybox and alpine
+are a Wasm shell with the usual commands, nginx a web server, whatever their registry and tag.
+
+Ctrl-C deletes the pods as `kubectl delete` would: preStop hooks, then TERM to the apps, then to the sidecars. A second
+Ctrl-C shortens the grace, a third kills.
+
+Exit code: 0 all pods Succeeded, 1 one Failed, 2 bad input (nothing was started), 124 time was up.
+
+Examples:
+  husk run pod.yaml
+  husk run job.yaml --timeout 10m
+  husk run web.yaml --image nginx=./my-server.wasm
+  husk run pod.yaml -o json | jq -r 'select(.type == \"log\").text'";
 
 const CHECK_HELP: &str = "\
 Each problem is a line `file:line: error: field: what is wrong and what to do`. Warnings name fields that Kubernetes
@@ -86,6 +105,7 @@ Examples:
 
 fn main() -> ExitCode {
     let done = match Cli::parse().verb {
+        Verb::Run(run) => run.run(),
         Verb::Check(check) => Ok(check.run()),
         Verb::Simulate(simulate) => simulate.run(),
         Verb::Completions { shell } => {

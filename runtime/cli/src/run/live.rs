@@ -1,0 +1,238 @@
+//! The live view: what happens scrolls by as usual, and at the bottom stands what is.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use husk_agent::ContainerView;
+use husk_core::Instant;
+use husk_core::status::{ContainerState, ContainerStatus, Phase, PodStatus};
+use ratatui::backend::CrosstermBackend;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Paragraph, Widget};
+use ratatui::{Terminal, TerminalOptions, Viewport};
+
+use super::happening::{Ends, Reporter, What, Who, container_of, containers};
+use crate::span;
+
+/// Most rows of the view; what doesn't fit is summed up.
+const MOST_ROWS: u16 = 16;
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// Draws at the bottom of the terminal.
+pub(crate) struct Live {
+    terminal: Terminal<CrosstermBackend<io::Stdout>>,
+    pods: Vec<Option<Pod>>,
+    ends: Ends,
+    rows: u16,
+    ticks: usize,
+    footer: String,
+}
+
+struct Pod {
+    name: Arc<str>,
+    status: Arc<PodStatus>,
+    views: Arc<[ContainerView]>,
+    gone: bool,
+}
+
+impl Live {
+    /// On standard output.
+    pub(crate) fn new(pods: usize) -> io::Result<Self> {
+        // Grows when the pods' containers are known.
+        let rows = 3;
+        let terminal = terminal(rows)?;
+        let footer = "Ctrl-C stops gracefully".to_owned();
+        let pods = (0..pods).map(|_| None).collect();
+        Ok(Self { terminal, pods, ends: Ends::default(), rows, ticks: 0, footer })
+    }
+
+    /// Writes a line above the view.
+    fn above(&mut self, line: Line<'_>) {
+        let width = usize::from(self.terminal.size().map_or(80, |size| size.width)).max(20);
+        let height = u16::try_from(line.width().div_ceil(width).clamp(1, 20)).unwrap_or(1);
+        let paragraph = Paragraph::new(line).wrap(ratatui::widgets::Wrap { trim: false });
+        // A terminal that can't be written to is no reason to end the pods.
+        let _ = self.terminal.insert_before(height, |buffer: &mut Buffer| paragraph.render(buffer.area, buffer));
+    }
+
+    fn draw(&mut self, after: Duration) {
+        let rows = self.view(after);
+        let wanted = u16::try_from(rows.len()).unwrap_or(MOST_ROWS).min(MOST_ROWS);
+        if wanted > self.rows {
+            let _ = self.terminal.clear();
+            if let Ok(larger) = terminal(wanted) {
+                self.terminal = larger;
+                self.rows = wanted;
+            }
+        }
+        let _ = self.terminal.draw(|frame| {
+            let area = frame.area();
+            for (row, y) in rows.into_iter().zip(area.y..area.bottom()) {
+                frame.render_widget(row, Rect { y, height: 1, ..area });
+            }
+        });
+    }
+
+    fn view(&self, after: Duration) -> Vec<Line<'static>> {
+        let mut rows = vec![Line::default()];
+        for pod in self.pods.iter().flatten() {
+            rows.push(self.header(pod, after));
+            if pod.gone {
+                continue;
+            }
+            let init = pod.status.init_container_statuses.len();
+            for (n, container) in containers(&pod.status).enumerate() {
+                let view = pod.views.iter().find(|view| view.name == container.name);
+                rows.push(self.container(container, view, after, n < init));
+            }
+        }
+        rows.push(Line::styled(format!("  {}", self.footer), faint()));
+        rows
+    }
+
+    fn header(&self, pod: &Pod, after: Duration) -> Line<'static> {
+        let phase = pod.status.phase;
+        let color = match phase {
+            Phase::Pending => Color::Yellow,
+            Phase::Running => Color::Blue,
+            Phase::Succeeded => Color::Green,
+            Phase::Failed => Color::Red,
+            Phase::Unknown => Color::Magenta,
+        };
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        let ip = pod.status.pod_ips.first().map(|ip| format!("  {ip}")).unwrap_or_default();
+        let seconds = span::Span(Duration::from_secs(after.as_secs()));
+        let word = if pod.gone { format!("{}, gone", phase.as_str()) } else { phase.as_str().to_owned() };
+        Line::from(vec![
+            Span::styled("● ", color),
+            Span::styled(pod.name.to_string(), bold),
+            Span::raw("  "),
+            Span::styled(word, Style::new().fg(color).add_modifier(Modifier::BOLD)),
+            Span::styled(format!("  {seconds}{ip}"), faint()),
+        ])
+    }
+
+    fn container(
+        &self,
+        container: &ContainerStatus,
+        view: Option<&ContainerView>,
+        after: Duration,
+        init: bool,
+    ) -> Line<'static> {
+        let spinner = SPINNER[self.ticks % SPINNER.len()];
+        let retry = view.and_then(|view| view.back_off_until);
+        let (mark, color, text) = match &container.state {
+            ContainerState::Running { .. } if container.ready => ("●", Color::Green, "ready".to_owned()),
+            ContainerState::Running { .. } => ("●", Color::Blue, "running".to_owned()),
+            ContainerState::Terminated(end) if end.exit_code == 0 => ("✔", Color::Green, format!("exit 0 {}", end.reason)),
+            ContainerState::Terminated(end) => ("✘", Color::Red, format!("exit {} {}", end.exit_code, end.reason)),
+            ContainerState::Waiting { reason, .. } => match retry.map(|at| left(at, after)) {
+                Some(left) => ("↻", Color::Yellow, format!("{reason}, again in {left}")),
+                None if reason == "PodInitializing" => ("○", Color::DarkGray, reason.to_string()),
+                None => (spinner, Color::Yellow, reason.to_string()),
+            },
+        };
+        let mut spans = vec![
+            Span::raw("  "),
+            Span::styled(format!("{mark} "), color),
+            Span::raw(format!("{:<20}", container.name)),
+            Span::styled(if init { "init  " } else { "app   " }, faint()),
+            Span::styled(format!("{text:<32}"), color),
+        ];
+        if container.restart_count > 0 {
+            spans.push(Span::styled(format!("restarts {}  ", container.restart_count), Color::Yellow));
+        }
+        for (kind, verdict) in view.map(|view| view.verdicts.as_slice()).unwrap_or_default() {
+            let (mark, color) = match verdict {
+                Some(true) => ("✔", Color::Green),
+                Some(false) => ("✘", Color::Red),
+                None => ("·", Color::DarkGray),
+            };
+            spans.push(Span::styled(format!("{} ", kind.as_str().to_lowercase()), faint()));
+            spans.push(Span::styled(format!("{mark}  "), color));
+        }
+        Line::from(spans)
+    }
+}
+
+impl Reporter for Live {
+    fn happened(&mut self, after: Duration, who: &Who, what: &What) {
+        let pod = &mut self.pods[who.place];
+        match what {
+            What::Status(status, views) => {
+                let (status, views) = (status.clone(), views.clone());
+                for (name, end) in self.ends.new_in(who.place, &status) {
+                    let color = if end.exit_code == 0 { Color::Green } else { Color::Red };
+                    let text = format!("exit {} ({})", end.exit_code, end.reason);
+                    let line = prefixed(after, name, Span::styled(text, color));
+                    self.above(line);
+                }
+                let gone = self.pods[who.place].as_ref().is_some_and(|pod| pod.gone);
+                self.pods[who.place] = Some(Pod { name: who.name.clone(), status, views, gone });
+            }
+            What::Gone => {
+                if let Some(pod) = pod {
+                    pod.gone = true;
+                }
+            }
+            What::Event(event) => {
+                let warning = event.kind == husk_core::event::EventKind::Warning;
+                let style = if warning { Style::new().fg(Color::Yellow) } else { faint() };
+                let text = format!("{}: {}", event.reason, event.message);
+                let name = container_of(event).unwrap_or("pod").to_owned();
+                self.above(prefixed(after, &name, Span::styled(text, style)));
+            }
+            What::Log(container, line) => {
+                let text = Span::raw(printable(&line.text));
+                self.above(prefixed(after, container, text));
+            }
+        }
+        self.draw(after);
+    }
+
+    fn note(&mut self, after: Duration, text: &str) {
+        self.footer = text.to_owned();
+        // The terminal has written ^C into the view.
+        let _ = self.terminal.clear();
+        self.draw(after);
+    }
+
+    fn tick(&mut self, after: Duration) {
+        self.ticks += 1;
+        self.draw(after);
+    }
+
+    fn finish(&mut self) {
+        self.footer = String::new();
+        let _ = self.terminal.show_cursor();
+        println!();
+    }
+}
+
+fn terminal(rows: u16) -> io::Result<Terminal<CrosstermBackend<io::Stdout>>> {
+    let backend = CrosstermBackend::new(io::stdout());
+    Terminal::with_options(backend, TerminalOptions { viewport: Viewport::Inline(rows) })
+}
+
+fn prefixed(after: Duration, name: &str, text: Span<'static>) -> Line<'static> {
+    let time = Span::styled(format!("{:>7.1}s ", after.as_secs_f64()), faint());
+    Line::from(vec![time, Span::styled(format!("{name:<14} "), Style::new().fg(Color::Cyan)), text])
+}
+
+/// Without what would move the cursor.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+fn left(at: Instant, after: Duration) -> span::Span {
+    let left = at.since_epoch().saturating_sub(after);
+    span::Span(Duration::from_secs(left.as_secs_f64().ceil() as u64))
+}
+
+fn faint() -> Style {
+    Style::new().fg(Color::DarkGray)
+}

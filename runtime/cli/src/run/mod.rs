@@ -1,0 +1,162 @@
+//! `husk run`: runs pods in the foreground, from the first image to the last exit.
+
+mod happening;
+mod json;
+mod lines;
+mod live;
+mod session;
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use husk_agent::{AgentConfig, ImageTable, LocalNode};
+
+use self::happening::Reporter;
+use self::session::{Ending, Session};
+use crate::manifest::{self, Manifests};
+use crate::span::Span;
+use crate::{BAD_INPUT, check};
+
+/// Exit code when time is up, as `timeout` has it.
+const TIMED_OUT: u8 = 124;
+
+/// What `husk run` is asked.
+#[derive(Args)]
+pub(crate) struct Run {
+    /// Manifests: Pods, or what has a pod template (Job, Deployment, …: one replica); `-` reads standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// What an image is: a .wasm file or a folder with one; also adds to the well-known names or replaces one
+    #[arg(short, long = "image", value_name = "NAME=PATH", value_parser = image)]
+    images: Vec<(String, PathBuf)>,
+    /// Delete the pods after this time, as in 90s or 1h; the exit code is 124 then
+    #[arg(short, long, value_name = "TIME")]
+    timeout: Option<Span>,
+    /// How it is shown; without it a live view on a terminal, otherwise a line for each thing that happens
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    output: Option<Output>,
+    /// The longest delay before a container is restarted, 1s to 300s
+    #[arg(long, value_name = "TIME", value_parser = restart_period)]
+    max_container_restart_period: Option<Span>,
+    /// Where emptyDir volumes live; without it a folder that goes with the command
+    #[arg(long, value_name = "FOLDER")]
+    data_dir: Option<PathBuf>,
+    /// Where compiled modules are kept; without it husk's folder in the user's cache
+    #[arg(long, value_name = "FOLDER", env = "HUSK_CACHE")]
+    cache_dir: Option<PathBuf>,
+}
+
+/// How a run is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Containers, probes and back-off at the bottom of the terminal, logs and events above
+    Live,
+    /// A line for each event and each line of a log
+    Lines,
+    /// A JSON object for each of them
+    Json,
+}
+
+impl Run {
+    /// Runs the pods; the exit code says how they ended.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        let mut manifests = manifest::read(&self.files);
+        if !manifests.errors.is_empty() {
+            return Ok(refuse(&manifests));
+        }
+        let runtime = tokio::runtime::Runtime::new().context("can't start")?;
+        runtime.block_on(async {
+            let data = Data::new(self.data_dir.clone())?;
+            let node = LocalNode::start(AgentConfig {
+                data_dir: data.path(),
+                cache_dir: self.cache_dir.clone().or_else(cache_folder),
+                images: ImageTable::new(self.images.clone()),
+                node_name: "husk".into(),
+                max_container_restart_period: self.max_container_restart_period.map(|span| span.0),
+            })?;
+            for found in &manifests.pods {
+                for trouble in node.preflight(&found.pod, &found.base).await {
+                    manifests.errors.push(found.problem(&trouble.field, trouble.message));
+                }
+            }
+            if !manifests.errors.is_empty() {
+                return Ok(refuse(&manifests));
+            }
+            check::report(&manifests);
+            let reporter = self.reporter(&node, manifests.pods.len())?;
+            let ending = Session::begin(node, manifests.pods, reporter, self.timeout).finish().await;
+            Ok(match ending {
+                Ending::Succeeded => ExitCode::SUCCESS,
+                Ending::Failed => ExitCode::FAILURE,
+                Ending::TimedOut => ExitCode::from(TIMED_OUT),
+            })
+        })
+    }
+
+    fn reporter(&self, node: &LocalNode, pods: usize) -> Result<Box<dyn Reporter>> {
+        let terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+        let output = self.output.unwrap_or(if terminal { Output::Live } else { Output::Lines });
+        Ok(match output {
+            Output::Live => Box::new(live::Live::new(pods).context("no live view here: use -o lines")?),
+            Output::Lines => Box::new(lines::Lines::new(pods)),
+            Output::Json => Box::new(json::Json::new(node.epoch())?),
+        })
+    }
+}
+
+/// The folder of emptyDirs.
+enum Data {
+    /// The user's.
+    Kept(PathBuf),
+    /// Removed at the end.
+    Passing(tempfile::TempDir),
+}
+
+impl Data {
+    fn new(said: Option<PathBuf>) -> Result<Self> {
+        match said {
+            Some(path) => Ok(Self::Kept(path)),
+            None => {
+                let folder = tempfile::Builder::new().prefix("husk-").tempdir();
+                folder.map(Self::Passing).context("can't make a folder for volumes: name one with --data-dir")
+            }
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        match self {
+            Self::Kept(path) => path.clone(),
+            Self::Passing(folder) => folder.path().to_owned(),
+        }
+    }
+}
+
+fn refuse(manifests: &Manifests) -> ExitCode {
+    check::report(manifests);
+    eprintln!("nothing was started");
+    ExitCode::from(BAD_INPUT)
+}
+
+fn cache_folder() -> Option<PathBuf> {
+    let folder = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
+    cache.map(|cache| cache.join("husk/modules"))
+}
+
+fn image(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, path)) if !name.is_empty() && !path.is_empty() => Ok((name.into(), path.into())),
+        _ => Err("write NAME=PATH, as in redis=./redis.wasm".into()),
+    }
+}
+
+fn restart_period(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse()?;
+    if (Span::secs(1)..=Span::secs(300)).contains(&span) {
+        return Ok(span);
+    }
+    Err("must be from 1s to 300s".into())
+}

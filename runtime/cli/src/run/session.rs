@@ -1,0 +1,232 @@
+//! One run: pods from apply to gone, whatever the user and the clock want in between.
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use husk_agent::{LocalNode, Notice, PodHandle};
+use husk_core::io::PodUid;
+use husk_core::status::Phase;
+use husk_engine::{Line, Log};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, mpsc};
+
+use super::happening::{Reporter, What, Who};
+use crate::manifest::Found;
+use crate::span::Span;
+
+/// How often a live view is brought up to date if nothing happens.
+const TICK: Duration = Duration::from_millis(200);
+/// Lines that may wait to be shown; a guest that writes faster loses lines in its bounded log, not memory here.
+const MOST_LINES: usize = 1024;
+/// Grace after the second Ctrl-C, in seconds, counted from the first.
+const SHORT_GRACE: i64 = 2;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// All pods succeeded.
+    Succeeded,
+    /// One at least did not.
+    Failed,
+    /// Time was up.
+    TimedOut,
+}
+
+/// A run.
+pub(crate) struct Session {
+    node: LocalNode,
+    reporter: Box<dyn Reporter>,
+    notices: broadcast::Receiver<Notice>,
+    lines: mpsc::Receiver<(Who, Arc<str>, Line)>,
+    pods: HashMap<PodUid, OnePod>,
+    began: Instant,
+    timeout: Option<Duration>,
+    timed_out: bool,
+    interrupts: u32,
+}
+
+struct OnePod {
+    who: Who,
+    logs: Vec<Log>,
+    phase: Phase,
+    /// Its end was asked for, because it ended.
+    reaped: bool,
+    gone: bool,
+}
+
+impl Session {
+    /// Applies the pods.
+    pub(crate) fn begin(
+        node: LocalNode,
+        found: Vec<Found>,
+        reporter: Box<dyn Reporter>,
+        timeout: Option<Span>,
+    ) -> Self {
+        let notices = node.watch();
+        let (line, lines) = mpsc::channel(MOST_LINES);
+        let mut pods = HashMap::new();
+        for (place, found) in found.into_iter().enumerate() {
+            let who = Who { place, name: found.name().into() };
+            let PodHandle { uid, logs } = node.apply(found.pod, found.base);
+            for (container, log) in &logs {
+                follow(log, &who, container, &line);
+            }
+            let logs = logs.into_values().collect();
+            pods.insert(uid, OnePod { who, logs, phase: Phase::Pending, reaped: false, gone: false });
+        }
+        Self {
+            node,
+            reporter,
+            notices,
+            lines,
+            pods,
+            began: Instant::now(),
+            timeout: timeout.map(|span| span.0),
+            timed_out: false,
+            interrupts: 0,
+        }
+    }
+
+    /// Goes on until nothing is left of any pod.
+    pub(crate) async fn finish(mut self) -> Ending {
+        let mut interrupt = Interrupts::new();
+        let timeout = self.timeout;
+        let mut time_is_up = pin!(async {
+            match timeout {
+                Some(timeout) => tokio::time::sleep(timeout).await,
+                None => std::future::pending().await,
+            }
+        });
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        while !self.pods.values().all(|pod| pod.gone) {
+            tokio::select! {
+                notice = self.notices.recv() => match notice {
+                    Ok(notice) => self.notice(notice),
+                    Err(RecvError::Lagged(missed)) => self.note(&format!("{missed} happenings came too fast to be shown")),
+                    Err(RecvError::Closed) => break,
+                },
+                Some((who, container, line)) = self.lines.recv() => self.line(&who, container, line),
+                () = interrupt.next() => self.interrupted(),
+                () = &mut time_is_up, if !self.timed_out => self.time_is_up(),
+                _ = tick.tick() => self.reporter.tick(self.began.elapsed()),
+            }
+        }
+        // What the containers wrote last is still on its way.
+        for log in self.pods.values().flat_map(|pod| &pod.logs) {
+            log.close();
+        }
+        while let Some((who, container, line)) = self.lines.recv().await {
+            self.line(&who, container, line);
+        }
+        self.reporter.finish();
+        self.ending()
+    }
+
+    fn ending(&self) -> Ending {
+        if self.timed_out {
+            return Ending::TimedOut;
+        }
+        let well = self.pods.values().all(|pod| pod.phase == Phase::Succeeded);
+        if well { Ending::Succeeded } else { Ending::Failed }
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        let (at, pod, what) = match notice {
+            Notice::Event { at, event } => (at, event.pod.clone(), What::Event(event)),
+            Notice::Status { at, pod, status, views } => (at, pod, What::Status(status, views)),
+            Notice::Gone { at, pod } => (at, pod, What::Gone),
+        };
+        let Some(one) = self.pods.get_mut(&pod) else { return };
+        self.reporter.happened(at.since_epoch(), &one.who, &what);
+        match what {
+            What::Status(status, _) => {
+                one.phase = status.phase;
+                if status.phase.is_terminal() && !one.reaped {
+                    // It is over: nobody is there to look at its remains later.
+                    one.reaped = true;
+                    self.node.delete(&pod, None);
+                }
+            }
+            What::Gone => one.gone = true,
+            What::Event(_) | What::Log(..) => {}
+        }
+    }
+
+    fn line(&mut self, who: &Who, container: Arc<str>, line: Line) {
+        let after = line.time.duration_since(self.node.epoch()).unwrap_or_default();
+        self.reporter.happened(after, who, &What::Log(container, line));
+    }
+
+    fn interrupted(&mut self) {
+        self.interrupts += 1;
+        let (grace, note) = match self.interrupts {
+            1 => (None, "stopping gracefully; Ctrl-C again for less grace"),
+            2 => (Some(SHORT_GRACE), "stopping with little grace; Ctrl-C again to kill"),
+            _ => (Some(0), "killing"),
+        };
+        self.note(note);
+        self.delete_all(grace);
+    }
+
+    fn time_is_up(&mut self) {
+        self.timed_out = true;
+        let after = Span(self.timeout.unwrap_or_default());
+        self.note(&format!("time is up after {after}: stopping gracefully"));
+        self.delete_all(None);
+    }
+
+    fn delete_all(&self, grace: Option<i64>) {
+        for (uid, pod) in &self.pods {
+            if !pod.gone {
+                self.node.delete(uid, grace);
+            }
+        }
+    }
+
+    fn note(&mut self, text: &str) {
+        self.reporter.note(self.began.elapsed(), text);
+    }
+}
+
+/// Passes the lines of a log on until it is closed.
+fn follow(log: &Log, who: &Who, container: &str, line: &mpsc::Sender<(Who, Arc<str>, Line)>) {
+    let (mut follower, who, container, line) = (log.follow(), who.clone(), Arc::from(container), line.clone());
+    tokio::spawn(async move {
+        while let Some(next) = follower.next().await {
+            if line.send((who.clone(), Arc::clone(&container), next)).await.is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// Ctrl-C, and TERM, which means the same to a command in the foreground.
+struct Interrupts {
+    int: Option<Signal>,
+    term: Option<Signal>,
+}
+
+impl Interrupts {
+    fn new() -> Self {
+        Self { int: signal(SignalKind::interrupt()).ok(), term: signal(SignalKind::terminate()).ok() }
+    }
+
+    async fn next(&mut self) {
+        async fn of(signal: &mut Option<Signal>) {
+            match signal {
+                Some(signal) => {
+                    signal.recv().await;
+                }
+                None => std::future::pending().await,
+            }
+        }
+        tokio::select! {
+            () = of(&mut self.int) => {}
+            () = of(&mut self.term) => {}
+        }
+    }
+}
