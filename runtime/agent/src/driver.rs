@@ -22,6 +22,7 @@ use crate::instance;
 use crate::local::{AgentConfig, pod_folder};
 use crate::notice::{ContainerView, Notice};
 use crate::pod::{LocalPod, Sandbox};
+use crate::process::ThisMachine;
 use crate::volumes::Volumes;
 use crate::{hooks, probes};
 
@@ -63,6 +64,7 @@ enum Slot {
 
 pub(crate) struct Driver {
     config: AgentConfig,
+    machine: ThisMachine,
     node: Node,
     engine: Engine,
     addresses: Arc<Addresses>,
@@ -79,6 +81,7 @@ pub(crate) struct Driver {
 impl Driver {
     pub(crate) fn new(
         config: AgentConfig,
+        machine: ThisMachine,
         engine: Engine,
         addresses: Addresses,
         notices: broadcast::Sender<Notice>,
@@ -88,6 +91,7 @@ impl Driver {
         let node = NodeConfig { node_name: config.node_name.clone(), crash_loop, ..NodeConfig::default() };
         Self {
             config,
+            machine,
             node: Node::new(node),
             engine,
             addresses: Arc::new(addresses),
@@ -168,7 +172,7 @@ impl Driver {
                 Ok(sandbox) => {
                     let ips = vec![sandbox.address.ip().to_string()];
                     if let Some(local) = self.pods.get_mut(&pod) {
-                        local.sandbox = Some(Arc::new(sandbox));
+                        local.set_up(sandbox);
                     }
                     self.fact(Input::SandboxReady { pod, attempt, ips });
                 }
@@ -293,7 +297,7 @@ impl Driver {
 
     fn start(&mut self, instance: InstanceRef) {
         let Some(local) = self.pods.get(&instance.pod) else { return };
-        let config = match local.config(&instance, &self.config.node_name) {
+        let config = match local.config(&instance, &self.machine) {
             Ok(config) => config,
             Err(message) => {
                 let reason = "CreateContainerConfigError".into();

@@ -20,5 +20,5 @@ pub use images::{ImageTable, NoImage};
 pub use local::{AgentConfig, AgentError, LocalNode, PodHandle};
 pub use notice::{ContainerView, Notice};
 pub use preflight::Trouble;
-pub use process::{Place, Process};
+pub use process::{Process, ThisMachine};
 pub use volumes::{VolumeError, Volumes};

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use husk_core::Instant;
@@ -18,6 +17,7 @@ use crate::images::ImageTable;
 use crate::notice::Notice;
 use crate::pod::LocalPod;
 use crate::preflight::{self, Trouble};
+use crate::process::ThisMachine;
 
 /// So many notices may wait for one who watches.
 const MOST_NOTICES: usize = 8192;
@@ -62,6 +62,8 @@ pub struct LocalNode {
     notices: broadcast::Sender<Notice>,
     engine: Engine,
     images: ImageTable,
+    machine: ThisMachine,
+    node_name: String,
     began: SystemTime,
 }
 
@@ -83,22 +85,22 @@ impl LocalNode {
         let addresses = Addresses::of_this_user().map_err(AgentError::Addresses)?;
         let (commands, orders) = mpsc::unbounded_channel();
         let (notices, _) = broadcast::channel(MOST_NOTICES);
-        let images = config.images.clone();
-        let began = SystemTime::now();
-        let driver = Driver::new(config, engine.clone(), addresses, notices.clone());
+        let (images, node_name) = (config.images.clone(), config.node_name.clone());
+        let (machine, began) = (ThisMachine::look(), SystemTime::now());
+        let driver = Driver::new(config, machine.clone(), engine.clone(), addresses, notices.clone());
         tokio::spawn(driver.run(orders));
-        Ok(Self { commands, notices, engine, images, began })
+        Ok(Self { commands, notices, engine, images, machine, node_name, began })
     }
 
     /// Everything that is known to keep a pod from running here. `base` is the folder of its manifest.
     pub async fn preflight(&self, pod: &Pod, base: &Path) -> Vec<Trouble> {
-        preflight::check(pod, base, &self.images, &self.engine).await
+        preflight::check(pod, base, &self.images, &self.engine, &self.machine).await
     }
 
     /// Takes a pod, defaulted and valid, with a uid.
     pub fn apply(&self, pod: Pod, base: PathBuf) -> PodHandle {
         let uid = PodUid::from(pod.metadata.uid.as_deref().unwrap_or_default());
-        let local = LocalPod::new(pod, base);
+        let local = LocalPod::new(pod, base, &self.node_name);
         let handle = PodHandle { uid, logs: local.logs.clone() };
         // The driver lives as long as this.
         let _ = self.commands.send(Command::Apply(Box::new(local)));

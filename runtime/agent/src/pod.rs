@@ -1,21 +1,23 @@
 //! A pod as its agent holds it: the object, and what was made for it.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use husk_api::hostname;
 use husk_core::io::{Hook, InstanceRef};
 use husk_core::quantity::Quantity;
 use husk_core::spec::ProbeKind;
 use husk_engine::{ContainerConfig, Image, Log};
-use k8s_openapi::api::core::v1::{Container, LifecycleHandler, Pod, PodSpec, Probe};
+use k8s_openapi::api::core::v1::{Container, HostIP, LifecycleHandler, Pod, PodIP, PodSpec, Probe};
 
 use crate::addresses::Address;
-use crate::process::{Place, Process};
+use crate::process::{Process, ThisMachine};
 use crate::volumes::Volumes;
 
-/// Host names are DNS labels: at most so long.
-const MOST_HOSTNAME: usize = 63;
+/// What names of pods end in.
+const CLUSTER_DOMAIN: &str = "cluster.local";
 
 /// A pod on this node.
 pub(crate) struct LocalPod {
@@ -42,9 +44,24 @@ pub(crate) struct Sandbox {
 
 impl LocalPod {
     /// A pod for which nothing is made yet.
-    pub(crate) fn new(pod: Pod, base: PathBuf) -> Self {
+    pub(crate) fn new(mut pod: Pod, base: PathBuf, node_name: &str) -> Self {
+        if let Some(spec) = &mut pod.spec {
+            spec.node_name.get_or_insert_with(|| node_name.to_owned());
+        }
         let logs = containers(pod.spec.as_ref()).map(|c| (c.name.clone(), Log::default())).collect();
         Self { pod: Arc::new(pod), base, logs, images: BTreeMap::new(), sandbox: None }
+    }
+
+    /// Address and volumes are there: the pod can be asked for its address from now on.
+    pub(crate) fn set_up(&mut self, sandbox: Sandbox) {
+        let ip = sandbox.address.ip().to_string();
+        let host = Ipv4Addr::LOCALHOST.to_string();
+        let status = Arc::make_mut(&mut self.pod).status.get_or_insert_default();
+        status.pod_ips = Some(vec![PodIP { ip: ip.clone() }]);
+        status.pod_ip = Some(ip);
+        status.host_ips = Some(vec![HostIP { ip: host.clone() }]);
+        status.host_ip = Some(host);
+        self.sandbox = Some(Arc::new(sandbox));
     }
 
     /// The container of that name.
@@ -72,14 +89,14 @@ impl LocalPod {
     }
 
     /// How an instance is to be started. The error is for a person.
-    pub(crate) fn config(&self, instance: &InstanceRef, node: &str) -> Result<ContainerConfig, String> {
+    pub(crate) fn config(&self, instance: &InstanceRef, node: &ThisMachine) -> Result<ContainerConfig, String> {
         let name = &*instance.container;
         let container = self.container(name).ok_or("the pod has no such container")?;
         let image = self.images.get(name).ok_or("its image is not there")?.clone();
         let sandbox = self.sandbox.as_ref().ok_or("the pod has no address yet")?;
         let ip = sandbox.address.ip();
-        let place = Place { ip, node: node.to_owned(), hostname: hostname(&self.pod) };
-        let process = Process::of(&self.pod, container, &place)?;
+        let hostname = hostname(&self.pod, CLUSTER_DOMAIN)?;
+        let process = Process::of(&self.pod, container, node)?;
         let mut config = ContainerConfig::new(image);
         config.command = process.command;
         config.args = process.args;
@@ -88,8 +105,10 @@ impl LocalPod {
         config.mounts =
             sandbox.volumes.mounts(container).map_err(|error| format!("{}: {}", error.field, error.message))?;
         config.ip = ip;
-        config.hosts = vec![(place.hostname.clone(), ip)];
-        config.hostname = place.hostname;
+        if !hostname.domain.is_empty() {
+            config.hosts = vec![(format!("{}.{}", hostname.name, hostname.domain), ip)];
+        }
+        config.hostname = hostname.name;
         config.memory_limit = memory_limit(container)?;
         Ok(config)
     }
@@ -99,14 +118,6 @@ impl LocalPod {
 pub(crate) fn containers(spec: Option<&PodSpec>) -> impl Iterator<Item = &Container> {
     let init = spec.into_iter().flat_map(|spec| spec.init_containers.iter().flatten());
     init.chain(spec.into_iter().flat_map(|spec| &spec.containers))
-}
-
-/// The name that guests see.
-pub(crate) fn hostname(pod: &Pod) -> String {
-    let said = pod.spec.as_ref().and_then(|spec| spec.hostname.clone());
-    let name = said.or_else(|| pod.metadata.name.clone()).unwrap_or_else(|| "pod".into());
-    let cut: String = name.chars().take(MOST_HOSTNAME).collect();
-    cut.trim_end_matches(['-', '.']).to_owned()
 }
 
 fn memory_limit(container: &Container) -> Result<Option<u64>, String> {

@@ -1,14 +1,12 @@
 //! What can be known to go wrong before anything is started.
 
-use std::net::Ipv4Addr;
 use std::path::Path;
 
 use husk_engine::{Engine, Image};
 use k8s_openapi::api::core::v1::Pod;
 
 use crate::images::ImageTable;
-use crate::pod::hostname;
-use crate::process::{Place, Process};
+use crate::process::{Process, ThisMachine};
 use crate::volumes::Volumes;
 
 /// A reason why a pod can't run here.
@@ -21,19 +19,24 @@ pub struct Trouble {
 }
 
 /// All reasons why a pod can't run here.
-pub(crate) async fn check(pod: &Pod, base: &Path, images: &ImageTable, engine: &Engine) -> Vec<Trouble> {
+pub(crate) async fn check(
+    pod: &Pod,
+    base: &Path,
+    images: &ImageTable,
+    engine: &Engine,
+    node: &ThisMachine,
+) -> Vec<Trouble> {
     let Some(spec) = &pod.spec else { return Vec::new() };
     let mut found: Vec<Trouble> = Volumes::check(spec)
         .into_iter()
         .map(|error| Trouble { field: error.field, message: error.message })
         .collect();
-    let place = Place { ip: Ipv4Addr::LOCALHOST, node: String::new(), hostname: hostname(pod) };
     let lists = [("initContainers", spec.init_containers.as_deref()), ("containers", Some(&spec.containers))];
     for (list, containers) in lists {
         for (n, container) in containers.into_iter().flatten().enumerate() {
             let field = format!("spec.{list}[{n}]");
-            if let Err(message) = Process::of(pod, container, &place) {
-                found.push(Trouble { field: field.clone(), message });
+            if let Err(message) = Process::of(pod, container, node) {
+                found.push(Trouble { field: format!("{field}.env"), message });
             }
             let name = container.image.as_deref().unwrap_or_default();
             if let Err(message) = check_image(name, base, images, engine).await {

@@ -88,7 +88,7 @@ fn text_of(path: &Path) -> Result<String, String> {
 
 impl Manifests {
     fn add(&mut self, path: &Path, file: &str, text: &str) {
-        let decoded = husk_api::decode(text, file);
+        let decoded = husk_api::check(text, file);
         self.errors.extend(decoded.errors);
         self.warnings.extend(decoded.warnings);
         let base = match path.parent() {
