@@ -1,0 +1,65 @@
+//! Ctrl-C: gracefully, then with less grace, then at once.
+
+use crate::husk::{FAILED, TIMED_OUT, run_text, start};
+
+const STUBBORN: &str = "
+apiVersion: v1
+kind: Pod
+metadata: {name: stubborn}
+spec:
+  terminationGracePeriodSeconds: 3600
+  containers:
+  - name: app
+    image: busybox
+    command: [sh, -c, \"trap '' TERM; echo deaf; while true; do sleep 1; done\"]
+";
+
+fn stubborn() -> (tempfile::TempDir, crate::husk::Run) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("pod.yaml");
+    std::fs::write(&path, STUBBORN).expect("written");
+    let mut run = start(&path, &[]);
+    run.wait_for_log("app", "deaf");
+    (folder, run)
+}
+
+// spec: TERM-05
+#[test]
+fn a_second_interrupt_cuts_the_grace_and_kills() {
+    let (_folder, mut run) = stubborn();
+    run.interrupt();
+    run.wait_for(|o| o["type"] == "event" && o["reason"] == "Killing");
+    run.interrupt();
+    let ended = run.finish();
+    assert_eq!(ended.code, Some(FAILED));
+    assert_eq!(ended.terminated("app")["exitCode"], 137);
+}
+
+#[test]
+fn a_third_interrupt_ends_it_at_once() {
+    let (_folder, mut run) = stubborn();
+    for said in ["again for less grace", "again to kill", "killing"] {
+        run.interrupt();
+        run.wait_for(|o| o["type"] == "note" && o["text"].as_str().is_some_and(|text| text.contains(said)));
+    }
+    let ended = run.finish();
+    assert_eq!(ended.code, Some(FAILED));
+    assert_eq!(ended.seen.last().expect("something")["type"], "gone");
+}
+
+#[test]
+fn time_that_is_up_ends_a_pod_gracefully() {
+    let pod = "
+apiVersion: v1
+kind: Pod
+metadata: {name: sleeper}
+spec:
+  containers:
+  - name: app
+    image: busybox
+    command: [sh, -c, \"trap 'echo bye; exit 0' TERM; while true; do sleep 1; done\"]
+";
+    let ended = run_text(pod, &["--timeout", "5s"]);
+    assert_eq!(ended.code, Some(TIMED_OUT), "{}", ended.stderr);
+    assert_eq!(ended.log("app"), ["bye"]);
+}

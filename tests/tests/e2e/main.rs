@@ -1,0 +1,9 @@
+//! End to end: the `husk` binary, the guests, real manifests.
+
+mod bad_input;
+mod examples;
+mod husk;
+mod interrupts;
+mod rows;
+mod seeds;
+mod simulate;
