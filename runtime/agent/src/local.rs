@@ -25,7 +25,7 @@ const MOST_NOTICES: usize = 8192;
 /// How an agent is set up.
 #[derive(Clone, Debug)]
 pub struct AgentConfig {
-    /// Volumes of pods live here.
+    /// Volumes of pods and root directories of containers live here.
     pub data_dir: PathBuf,
     /// Compiled modules are kept here; nowhere if not given.
     pub cache_dir: Option<PathBuf>,
@@ -81,7 +81,11 @@ impl LocalNode {
     pub fn start(config: AgentConfig) -> Result<Self, AgentError> {
         let path = &config.data_dir;
         std::fs::create_dir_all(path).map_err(|error| AgentError::Data { path: path.clone(), error })?;
-        let engine = Engine::new(EngineConfig { cache_dir: config.cache_dir.clone(), ..EngineConfig::default() })?;
+        let engine = Engine::new(EngineConfig {
+            cache_dir: config.cache_dir.clone(),
+            scratch_dir: Some(path.join("containers")),
+            ..EngineConfig::default()
+        })?;
         let addresses = Addresses::of_this_user().map_err(AgentError::Addresses)?;
         let (commands, orders) = mpsc::unbounded_channel();
         let (notices, _) = broadcast::channel(MOST_NOTICES);

@@ -104,6 +104,8 @@ impl LocalPod {
         config.working_dir = container.working_dir.clone().filter(|folder| !folder.is_empty());
         config.mounts =
             sandbox.volumes.mounts(container).map_err(|error| format!("{}: {}", error.field, error.message))?;
+        let security = container.security_context.as_ref();
+        config.read_only_root = security.and_then(|context| context.read_only_root_filesystem).unwrap_or(false);
         config.ip = ip;
         if !hostname.domain.is_empty() {
             config.hosts = vec![(format!("{}.{}", hostname.name, hostname.domain), ip)];

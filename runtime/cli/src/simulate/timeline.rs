@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use husk_core::event::{Event, EventKind};
-use husk_core::io::{Hook, InstanceRef, ProbeOutcome};
+use husk_core::io::ProbeOutcome;
 use husk_core::spec::{ContainerKind, PodMeta, PodSpec, ProbeKind};
 use husk_core::status::{ConditionStatus, ContainerState, ContainerStatus, Phase, PodStatus, Terminated};
 use husk_core::{Action, Input, Instant};
@@ -200,7 +200,7 @@ pub(super) struct Recorder {
     /// Orders that are out and say more than the status does.
     pulling: BTreeSet<String>,
     starting: BTreeSet<String>,
-    stopping: BTreeSet<InstanceRef>,
+    stopping: BTreeSet<String>,
     conditions: BTreeMap<String, ConditionStatus>,
     last: PodStatus,
 }
@@ -246,7 +246,7 @@ impl Recorder {
             }
             Input::Exited { instance, .. } => {
                 self.starting.remove(&*instance.container);
-                self.stopping.remove(instance);
+                self.stopping.remove(&*instance.container);
             }
             Input::ProbeResult { instance, kind, result, .. } => {
                 let ok = matches!(result, ProbeOutcome::Success | ProbeOutcome::Warning);
@@ -268,12 +268,17 @@ impl Recorder {
             Action::Start { instance } => {
                 self.starting.insert(instance.container.to_string());
             }
-            Action::Signal { instance, .. }
-            | Action::Kill { instance }
-            | Action::RunHook { instance, hook: Hook::PreStop } => {
-                self.stopping.insert(instance.clone());
+            Action::Signal { instance, .. } | Action::Kill { instance } => {
+                self.stopping.insert(instance.container.to_string());
             }
-            Action::Record { event } => self.timeline.events.push(mark(now, event)),
+            Action::Record { event } => {
+                let mark = mark(now, event);
+                // Stopping begins here: preStop comes before the signal, and `sleep` hooks are no order.
+                if mark.reason == "Killing" {
+                    self.stopping.extend(mark.container.clone());
+                }
+                self.timeline.events.push(mark);
+            }
             Action::Gone { .. } => self.timeline.gone = Some(now),
             _ => {}
         }
@@ -327,9 +332,7 @@ impl Recorder {
             ContainerState::Waiting { .. } if self.pulling.contains(&container.name) => LaneState::Pulling,
             ContainerState::Waiting { .. } if self.starting.contains(&container.name) => LaneState::Starting,
             ContainerState::Waiting { reason, .. } => LaneState::Waiting(reason.to_string()),
-            ContainerState::Running { .. } if self.stopping.iter().any(|i| *i.container == container.name) => {
-                LaneState::Stopping
-            }
+            ContainerState::Running { .. } if self.stopping.contains(&container.name) => LaneState::Stopping,
             ContainerState::Running { .. } if container.ready => LaneState::Ready,
             ContainerState::Running { .. } => LaneState::Running,
             ContainerState::Terminated(end) if end.exit_code == 0 => LaneState::Succeeded(end.reason.to_string()),
