@@ -319,7 +319,8 @@ impl Driver {
             let container = local.container(&instance.container)?.clone();
             Some((probe, container, local.sandbox.as_ref()?.address.ip()))
         });
-        let (Some((probe, container, ip)), Some(Slot::Running(running))) = (found, self.instances.get(&instance)) else {
+        let (Some((probe, container, ip)), Some(Slot::Running(running))) = (found, self.instances.get(&instance))
+        else {
             // Its instance ended meanwhile: the core will hear of that and drop this answer.
             let (result, message) = (husk_core::io::ProbeOutcome::Failure, "the container is not running".into());
             return self.fact(Input::ProbeResult { instance, kind, run, result, message });

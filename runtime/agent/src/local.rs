@@ -136,4 +136,3 @@ impl LocalNode {
 pub(crate) fn pod_folder(data_dir: &Path, pod: &PodUid) -> PathBuf {
     data_dir.join("pods").join(pod.0.as_ref())
 }
-

@@ -27,10 +27,8 @@ pub(crate) async fn check(
     node: &ThisMachine,
 ) -> Vec<Trouble> {
     let Some(spec) = &pod.spec else { return Vec::new() };
-    let mut found: Vec<Trouble> = Volumes::check(spec)
-        .into_iter()
-        .map(|error| Trouble { field: error.field, message: error.message })
-        .collect();
+    let mut found: Vec<Trouble> =
+        Volumes::check(spec).into_iter().map(|error| Trouble { field: error.field, message: error.message }).collect();
     let lists = [("initContainers", spec.init_containers.as_deref()), ("containers", Some(&spec.containers))];
     for (list, containers) in lists {
         for (n, container) in containers.into_iter().flatten().enumerate() {

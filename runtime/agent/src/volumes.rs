@@ -120,11 +120,12 @@ fn host_path(source: &HostPathVolumeSource, field: &str, make: bool) -> Result<P
         }
         // Without a type nothing is checked upstream, and the container's runtime fails on what isn't there.
         "" | "Directory" if path.is_dir() => Ok(path),
-        "" | "Directory" if path.exists() => bad(format!("{} is not a folder: only folders can be mounted", path.display())),
-        "" | "Directory" => bad(format!(
-            "{} does not exist on this machine: make it, or say type: DirectoryOrCreate",
-            path.display()
-        )),
+        "" | "Directory" if path.exists() => {
+            bad(format!("{} is not a folder: only folders can be mounted", path.display()))
+        }
+        "" | "Directory" => {
+            bad(format!("{} does not exist on this machine: make it, or say type: DirectoryOrCreate", path.display()))
+        }
         other => Err(VolumeError::new(
             format!("{field}.hostPath.type"),
             format!("{other} is not supported: WASI mounts folders only, use Directory or DirectoryOrCreate"),
@@ -198,7 +199,8 @@ mod tests {
     fn what_cannot_be_mounted_is_named() {
         let folder = tempfile::tempdir().expect("a folder");
         let missing = folder.path().join("missing");
-        let config = Volume { name: "c".into(), config_map: Some(ConfigMapVolumeSource::default()), ..Volume::default() };
+        let config =
+            Volume { name: "c".into(), config_map: Some(ConfigMapVolumeSource::default()), ..Volume::default() };
         let errors = Volumes::check(&pod(vec![host(&missing, None), config, host(&missing, Some("Socket"))]));
         let fields: Vec<_> = errors.iter().map(|error| error.field.as_str()).collect();
         assert_eq!(fields, ["spec.volumes[0].hostPath.path", "spec.volumes[1]", "spec.volumes[2].hostPath.type"]);

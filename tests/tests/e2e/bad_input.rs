@@ -37,7 +37,9 @@ fn manifests_that_make_no_sense() {
         ("a: [b\nc: }".to_owned(), &["pod.yaml"][..]),
         (pod(&format!("{app}}}\n  - {{name: app, image: busybox}}")), &["spec.containers[1].name", "app"]),
         (
-            pod(&format!("  initContainers:\n  - {{name: i, image: busybox, livenessProbe: {{exec: {{command: [x]}}}}}}\n{app}}}")),
+            pod(&format!(
+                "  initContainers:\n  - {{name: i, image: busybox, livenessProbe: {{exec: {{command: [x]}}}}}}\n{app}}}"
+            )),
             &["spec.initContainers[0].livenessProbe"],
         ),
         (
@@ -45,7 +47,9 @@ fn manifests_that_make_no_sense() {
             &["spec.containers[0].livenessProbe"],
         ),
         (
-            pod(&format!("{app}, restartPolicyRules: [{{action: Restart, exitCodes: {{operator: In, values: [1]}}}}]}}")),
+            pod(&format!(
+                "{app}, restartPolicyRules: [{{action: Restart, exitCodes: {{operator: In, values: [1]}}}}]}}"
+            )),
             &["spec.containers[0].restartPolicy"],
         ),
         (
@@ -60,7 +64,10 @@ fn manifests_that_make_no_sense() {
         (pod(&format!("{app}, livenesProbe: {{}}}}")), &["spec.containers[0].livenesProbe", "livenessProbe"]),
         (pod("  containers:\n  - {name: a/b, image: busybox}"), &["spec.containers[0].name", "a/b"]),
         (pod("  containers:\n  - {name: a b, image: busybox}"), &["spec.containers[0].name", "a b"]),
-        (pod(&format!("  containers:\n  - {{name: {}, image: busybox}}", "a".repeat(300))), &["spec.containers[0].name"]),
+        (
+            pod(&format!("  containers:\n  - {{name: {}, image: busybox}}", "a".repeat(300))),
+            &["spec.containers[0].name"],
+        ),
     ] {
         let said = refuse(folder.path(), &manifest);
         for word in words {

@@ -1,6 +1,6 @@
 //! Every manifest of examples/pods does what its comments say.
 
-use crate::husk::{FAILED, SUCCEEDED, example, ended, output, run, start};
+use crate::husk::{FAILED, SUCCEEDED, ended, example, output, run, start};
 
 #[test]
 fn every_example_is_valid() {
@@ -43,7 +43,8 @@ fn init_containers_run_in_order_before_the_app() {
         ended.event("app", "Started"),
     ];
     assert!(places.is_sorted(), "{places:?}");
-    let names: Vec<_> = ended.status()["initContainerStatuses"].as_array().expect("two").iter().map(|c| &c["name"]).collect();
+    let names: Vec<_> =
+        ended.status()["initContainerStatuses"].as_array().expect("two").iter().map(|c| &c["name"]).collect();
     assert_eq!(names, ["first", "second"]);
 }
 
@@ -96,7 +97,8 @@ fn a_crash_loop_restarts_at_once_and_then_backs_off() {
     let ended = run.finish();
     assert!(ended.reasons("flaky").contains(&"BackOff"));
     let first_restart = ended.place(|o| o["status"]["containerStatuses"][0]["restartCount"] == 1);
-    let first_wait = ended.place(|o| o["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == "CrashLoopBackOff");
+    let first_wait =
+        ended.place(|o| o["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == "CrashLoopBackOff");
     assert!(first_restart < first_wait, "the first restart is at once");
 }
 
@@ -143,7 +145,8 @@ fn two_pods_use_the_same_port() {
     let mut run = start(&example("two-webs.yaml"), &[]);
     let ready = |pod: &'static str| {
         move |o: &serde_json::Value| {
-            o["pod"] == pod && o["status"]["containerStatuses"].as_array().is_some_and(|all| all.iter().all(|c| c["ready"] == true))
+            o["pod"] == pod
+                && o["status"]["containerStatuses"].as_array().is_some_and(|all| all.iter().all(|c| c["ready"] == true))
         }
     };
     run.wait_for(ready("red"));
@@ -168,5 +171,9 @@ fn the_demo_shows_a_whole_life() {
     assert!(demo.statuses().any(|status| crate::husk::container(status, "cook")["ready"] == true));
     let places = [demo.end("kitchen-setup"), demo.event("ticket-printer", "Started"), demo.event("cook", "Started")];
     assert!(places.is_sorted(), "{places:?}");
-    assert_eq!(ended(demo.seen.last().expect("something"), "cook"), &serde_json::Value::Null, "the last word is that it is gone");
+    assert_eq!(
+        ended(demo.seen.last().expect("something"), "cook"),
+        &serde_json::Value::Null,
+        "the last word is that it is gone"
+    );
 }

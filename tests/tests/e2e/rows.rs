@@ -44,7 +44,12 @@ fn exit_codes_and_traps_reach_the_status() {
     ] {
         let ended = run_text(&pod("crasher", args, ""), &[]);
         let terminated = ended.terminated("app");
-        assert_eq!((terminated["exitCode"].as_i64(), terminated["reason"].as_str()), (Some(code), Some(reason)), "{args}: {}", ended.stderr);
+        assert_eq!(
+            (terminated["exitCode"].as_i64(), terminated["reason"].as_str()),
+            (Some(code), Some(reason)),
+            "{args}: {}",
+            ended.stderr
+        );
         assert_eq!(ended.code, Some(if code == 0 { SUCCEEDED } else { FAILED }), "{args}");
     }
 }

@@ -33,7 +33,9 @@ fn the_on_failure_pod_keeps_the_container_that_is_tried_once_down() {
     let mut run = start(&seed("on-failure-pod.yaml"), &[]);
     let status = run.wait_for(|o| {
         let all = o["status"]["containerStatuses"].as_array();
-        all.into_iter().flatten().any(|c| c["name"] == "try-once-container" && c["state"]["terminated"]["exitCode"] == 1)
+        all.into_iter()
+            .flatten()
+            .any(|c| c["name"] == "try-once-container" && c["state"]["terminated"]["exitCode"] == 1)
     });
     assert_eq!(status["status"]["phase"], "Running");
     run.interrupt();

@@ -35,7 +35,8 @@ fn the_picture_has_a_lane_for_each_container() {
     let scenario = example("day-in-the-life.scenario.yaml").display().to_string();
     simulate("day-in-the-life.yaml", &["--scenario", &scenario, "--svg", &picture]);
     let svg = std::fs::read_to_string(&picture).expect("a picture");
-    for word in ["migrate", "log-shipper", "shop", "liveness", "OOMKilled", "Succeeded", "back-off", "delete", "</svg>"] {
+    for word in ["migrate", "log-shipper", "shop", "liveness", "OOMKilled", "Succeeded", "back-off", "delete", "</svg>"]
+    {
         assert!(svg.contains(word), "no {word}");
     }
 }

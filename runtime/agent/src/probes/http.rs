@@ -121,7 +121,8 @@ fn on_this_host(location: &str, from: &str, address: SocketAddr) -> Option<Strin
     if let Some(rest) = location.strip_prefix("http://") {
         let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-        let same = name == address.ip().to_string() && host.rsplit_once(':').is_none_or(|(_, p)| p == address.port().to_string());
+        let same = name == address.ip().to_string()
+            && host.rsplit_once(':').is_none_or(|(_, p)| p == address.port().to_string());
         return same.then(|| if path.is_empty() { "/".into() } else { path.to_owned() });
     }
     if location.contains("://") || location.starts_with("//") {
@@ -186,7 +187,8 @@ mod tests {
         let plain = action("healthz", &[]);
         assert_eq!(get(&plain, address, address).await, Ok(Answer::Well));
         assert_eq!(get(&plain, address, address).await, Ok(Answer::Bad(503, "no".into())));
-        let own = action("/x", &[("User-Agent", ""), ("Accept", "text/plain"), ("X-A", "1"), ("X-A", "2"), ("Host", "me")]);
+        let own =
+            action("/x", &[("User-Agent", ""), ("Accept", "text/plain"), ("X-A", "1"), ("X-A", "2"), ("Host", "me")]);
         assert_eq!(get(&own, address, address).await, Ok(Answer::Well));
         let requests = requests.await.expect("served");
         assert!(requests[0].starts_with("GET /healthz HTTP/1.1\r\n"), "{}", requests[0]);
@@ -207,6 +209,8 @@ mod tests {
         let elsewhere = Answer::Elsewhere("http://elsewhere.example/".into());
         assert_eq!(get(&action("/", &[]), address, address).await, Ok(elsewhere));
         let (address, _) = server(vec![to("/again"); 11]).await;
-        assert!(matches!(get(&action("/", &[]), address, address).await, Ok(Answer::Elsewhere(why)) if why.contains("10 redirects")));
+        assert!(
+            matches!(get(&action("/", &[]), address, address).await, Ok(Answer::Elsewhere(why)) if why.contains("10 redirects"))
+        );
     }
 }

@@ -57,9 +57,7 @@ async fn by_http(action: &HTTPGetAction, container: &Container, running: &Runnin
     match http::get(action, address, running.locate(Protocol::Tcp, address)).await {
         Ok(Answer::Well) => (ProbeOutcome::Success, String::new()),
         Ok(Answer::Elsewhere(to)) => (ProbeOutcome::Warning, format!("Probe terminated redirects: {to}")),
-        Ok(Answer::Bad(status, _)) => {
-            (ProbeOutcome::Failure, format!("HTTP probe failed with statuscode: {status}"))
-        }
+        Ok(Answer::Bad(status, _)) => (ProbeOutcome::Failure, format!("HTTP probe failed with statuscode: {status}")),
         Err(error) => (ProbeOutcome::Failure, error),
     }
 }
@@ -88,7 +86,9 @@ pub(crate) fn address(
     let ip = match host {
         None | Some("") => IpAddr::V4(pod),
         // The agent would reach its own host there, while upstream's documents mean the node's: they are the same here.
-        Some(host) => host.parse().map_err(|_| format!("host `{host}` is not an address: names can't be probed yet"))?,
+        Some(host) => {
+            host.parse().map_err(|_| format!("host `{host}` is not an address: names can't be probed yet"))?
+        }
     };
     let number = match port {
         IntOrString::Int(number) => *number,

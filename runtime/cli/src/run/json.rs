@@ -14,17 +14,19 @@ use super::happening::{Reporter, What, Who, container_of};
 /// Writes JSON lines.
 pub(crate) struct Json {
     wall: Wall,
+    /// Wall-clock time of the run's beginning.
+    began: Timestamp,
 }
 
 impl Json {
-    /// To standard output; `epoch` is the wall-clock time of the beginning.
+    /// To standard output; `epoch` is the wall-clock time of the node's beginning.
     pub(crate) fn new(epoch: SystemTime) -> Result<Self> {
         let epoch = Timestamp::try_from(epoch).context("the machine's clock is out of range")?;
-        Ok(Self { wall: Wall(epoch) })
+        Ok(Self { wall: Wall(epoch), began: Timestamp::now() })
     }
 
     fn write(&self, after: Duration, kind: &str, who: Option<&Who>, rest: Value) {
-        let time = self.wall.0.saturating_add(after).unwrap_or(self.wall.0);
+        let time = self.began.saturating_add(after).unwrap_or(self.began);
         let mut object = json!({ "type": kind, "time": time.to_string() });
         if let (Some(object), Value::Object(rest)) = (object.as_object_mut(), rest) {
             if let Some((namespace, name)) = who.and_then(|who| who.name.split_once('/')) {

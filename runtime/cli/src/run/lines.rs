@@ -25,7 +25,13 @@ pub(crate) struct Lines {
 impl Lines {
     /// To standard output.
     pub(crate) fn new(pods: usize) -> Self {
-        Self { several: pods > 1, phases: vec![None; pods], ready: vec![false; pods], ends: Ends::default(), writer: print }
+        Self {
+            several: pods > 1,
+            phases: vec![None; pods],
+            ready: vec![false; pods],
+            ends: Ends::default(),
+            writer: print,
+        }
     }
 
     /// The lines for something that happened.
@@ -51,8 +57,7 @@ impl Lines {
                         self.line(after, who, Some(name), &format!("{how}{message}"))
                     })
                     .collect();
-                let is_ready =
-                    status.conditions.iter().any(|c| c.kind == "Ready" && c.status == ConditionStatus::True);
+                let is_ready = status.conditions.iter().any(|c| c.kind == "Ready" && c.status == ConditionStatus::True);
                 if std::mem::replace(&mut self.ready[who.place], is_ready) != is_ready {
                     let word = if is_ready { "Ready" } else { "not Ready" };
                     lines.push(self.line(after, who, None, word));

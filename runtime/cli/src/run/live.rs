@@ -128,7 +128,9 @@ impl Live {
         let (mark, color, text) = match &container.state {
             ContainerState::Running { .. } if container.ready => ("●", Color::Green, "ready".to_owned()),
             ContainerState::Running { .. } => ("●", Color::Blue, "running".to_owned()),
-            ContainerState::Terminated(end) if end.exit_code == 0 => ("✔", Color::Green, format!("exit 0 {}", end.reason)),
+            ContainerState::Terminated(end) if end.exit_code == 0 => {
+                ("✔", Color::Green, format!("exit 0 {}", end.reason))
+            }
             ContainerState::Terminated(end) => ("✘", Color::Red, format!("exit {} {}", end.exit_code, end.reason)),
             ContainerState::Waiting { reason, .. } => match retry.map(|at| left(at, after)) {
                 Some(left) => ("↻", Color::Yellow, format!("{reason}, again in {left}")),
@@ -207,7 +209,9 @@ impl Reporter for Live {
     }
 
     fn finish(&mut self) {
-        self.footer = String::new();
+        // The shell's prompt comes below the view.
+        let bottom = self.terminal.get_frame().area().bottom().saturating_sub(1);
+        let _ = self.terminal.set_cursor_position((0, bottom));
         let _ = self.terminal.show_cursor();
         println!();
     }

@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant, SystemTime};
 
 use husk_agent::{LocalNode, Notice, PodHandle};
 use husk_core::io::PodUid;
 use husk_core::status::Phase;
-use husk_engine::{Line, Log};
+use husk_engine::{Follower, Line, Log};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{Notify, broadcast};
 
 use super::happening::{Reporter, What, Who};
 use crate::manifest::Found;
@@ -19,8 +20,6 @@ use crate::span::Span;
 
 /// How often a live view is brought up to date if nothing happens.
 const TICK: Duration = Duration::from_millis(200);
-/// Lines that may wait to be shown; a guest that writes faster loses lines in its bounded log, not memory here.
-const MOST_LINES: usize = 1024;
 /// Grace after the second Ctrl-C, in seconds, counted from the first.
 const SHORT_GRACE: i64 = 2;
 
@@ -40,17 +39,37 @@ pub(crate) struct Session {
     node: LocalNode,
     reporter: Box<dyn Reporter>,
     notices: broadcast::Receiver<Notice>,
-    lines: mpsc::Receiver<(Who, Arc<str>, Line)>,
+    logs: Vec<Followed>,
+    /// Some log has grown.
+    grown: Arc<Notify>,
     pods: HashMap<PodUid, OnePod>,
     began: Instant,
+    /// From the node's epoch to the beginning of the run.
+    offset: Duration,
     timeout: Option<Duration>,
     timed_out: bool,
     interrupts: u32,
 }
 
+/// A container's log, and how far it was shown. A guest that writes faster than is shown loses lines in its bounded log.
+struct Followed {
+    who: Who,
+    container: Arc<str>,
+    follower: Follower,
+}
+
+impl Followed {
+    /// The next line that is there already.
+    fn next(&mut self) -> Option<Line> {
+        match pin!(self.follower.next()).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(line) => line,
+            Poll::Pending => None,
+        }
+    }
+}
+
 struct OnePod {
     who: Who,
-    logs: Vec<Log>,
     phase: Phase,
     /// Its end was asked for, because it ended.
     reaped: bool,
@@ -66,24 +85,26 @@ impl Session {
         timeout: Option<Span>,
     ) -> Self {
         let notices = node.watch();
-        let (line, lines) = mpsc::channel(MOST_LINES);
-        let mut pods = HashMap::new();
+        let (grown, mut all_logs, mut pods) = (Arc::new(Notify::new()), Vec::new(), HashMap::new());
+        let offset = SystemTime::now().duration_since(node.epoch()).unwrap_or_default();
         for (place, found) in found.into_iter().enumerate() {
             let who = Who { place, name: found.name().into() };
             let PodHandle { uid, logs } = node.apply(found.pod, found.base);
-            for (container, log) in &logs {
-                follow(log, &who, container, &line);
+            for (container, log) in logs {
+                tell_growth(&log, &grown);
+                all_logs.push(Followed { who: who.clone(), container: container.into(), follower: log.follow() });
             }
-            let logs = logs.into_values().collect();
-            pods.insert(uid, OnePod { who, logs, phase: Phase::Pending, reaped: false, gone: false });
+            pods.insert(uid, OnePod { who, phase: Phase::Pending, reaped: false, gone: false });
         }
         Self {
             node,
             reporter,
             notices,
-            lines,
+            logs: all_logs,
+            grown,
             pods,
             began: Instant::now(),
+            offset,
             timeout: timeout.map(|span| span.0),
             timed_out: false,
             interrupts: 0,
@@ -109,19 +130,13 @@ impl Session {
                     Err(RecvError::Lagged(missed)) => self.note(&format!("{missed} happenings came too fast to be shown")),
                     Err(RecvError::Closed) => break,
                 },
-                Some((who, container, line)) = self.lines.recv() => self.line(&who, container, line),
+                () = self.grown.notified() => self.show_lines(),
                 () = interrupt.next() => self.interrupted(),
                 () = &mut time_is_up, if !self.timed_out => self.time_is_up(),
                 _ = tick.tick() => self.reporter.tick(self.began.elapsed()),
             }
         }
-        // What the containers wrote last is still on its way.
-        for log in self.pods.values().flat_map(|pod| &pod.logs) {
-            log.close();
-        }
-        while let Some((who, container, line)) = self.lines.recv().await {
-            self.line(&who, container, line);
-        }
+        self.show_lines();
         self.reporter.finish();
         self.ending()
     }
@@ -140,8 +155,10 @@ impl Session {
             Notice::Status { at, pod, status, views } => (at, pod, What::Status(status, views)),
             Notice::Gone { at, pod } => (at, pod, What::Gone),
         };
+        // What a container wrote comes before what became of it.
+        self.show_lines();
         let Some(one) = self.pods.get_mut(&pod) else { return };
-        self.reporter.happened(at.since_epoch(), &one.who, &what);
+        self.reporter.happened(at.since_epoch().saturating_sub(self.offset), &one.who, &what);
         match what {
             What::Status(status, _) => {
                 one.phase = status.phase;
@@ -156,9 +173,19 @@ impl Session {
         }
     }
 
-    fn line(&mut self, who: &Who, container: Arc<str>, line: Line) {
-        let after = line.time.duration_since(self.node.epoch()).unwrap_or_default();
-        self.reporter.happened(after, who, &What::Log(container, line));
+    /// Shows the lines that are there, in the order they were written in.
+    fn show_lines(&mut self) {
+        let mut lines = Vec::new();
+        for log in &mut self.logs {
+            while let Some(line) = log.next() {
+                lines.push((log.who.clone(), Arc::clone(&log.container), line));
+            }
+        }
+        lines.sort_by_key(|(_, _, line)| line.time);
+        for (who, container, line) in lines {
+            let after = line.time.duration_since(self.node.epoch()).unwrap_or_default().saturating_sub(self.offset);
+            self.reporter.happened(after, &who, &What::Log(container, line));
+        }
     }
 
     fn interrupted(&mut self) {
@@ -192,14 +219,12 @@ impl Session {
     }
 }
 
-/// Passes the lines of a log on until it is closed.
-fn follow(log: &Log, who: &Who, container: &str, line: &mpsc::Sender<(Who, Arc<str>, Line)>) {
-    let (mut follower, who, container, line) = (log.follow(), who.clone(), Arc::from(container), line.clone());
+/// Tells when a log grows, for as long as the program lives.
+fn tell_growth(log: &Log, grown: &Arc<Notify>) {
+    let (mut follower, grown) = (log.follow(), Arc::clone(grown));
     tokio::spawn(async move {
-        while let Some(next) = follower.next().await {
-            if line.send((who.clone(), Arc::clone(&container), next)).await.is_err() {
-                return;
-            }
+        while follower.next().await.is_some() {
+            grown.notify_one();
         }
     });
 }
