@@ -10,7 +10,7 @@ use crate::api_status::{self, StartFailure, StatusInput};
 use crate::conditions;
 use crate::io::Action;
 use crate::reasons;
-use crate::status::{Condition, PodStatus, Word};
+use crate::status::{Condition, Phase, PodStatus, Word};
 use crate::status_manager;
 
 /// A status is at rest after two or three looks. That it would ever come to rest is not proven for every record.
@@ -56,6 +56,12 @@ impl Pod {
             failed_by_node: failed_by_node.as_ref().map(|(reason, message)| (reason, *message)),
             now: out.now,
         });
+        if let Some((reason, message)) = &failed_by_node
+            && new.phase == Phase::Failed
+        {
+            // Also if its containers ended well: that isn't why it ended.
+            (new.reason, new.message) = (reason.clone(), String::from(*message));
+        }
         if over {
             status_manager::terminate(&self.meta, &self.spec, &mut new);
         }

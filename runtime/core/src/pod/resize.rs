@@ -35,8 +35,8 @@ pub(crate) struct Resize {
     /// Orders that aren't answered yet, by container.
     orders: BTreeMap<String, Order>,
     next_revision: u32,
-    /// The last try failed: why, and when the next one is.
-    error: Option<(String, Instant)>,
+    /// The last try failed: why, and when the next one is, if it isn't under way already.
+    error: Option<(String, Option<Instant>)>,
     /// It has been said that a resize is under way.
     announced: bool,
 }
@@ -176,11 +176,14 @@ impl Pod {
 
     /// Gives running instances what was granted to them.
     pub(super) fn update_resources(&mut self, updates: &ResizeUpdates, out: &mut Out<'_>) {
-        if self.resize.error.as_ref().is_some_and(|(_, retry_at)| *retry_at > out.now) {
+        if self.resize.error.as_ref().is_some_and(|(_, retry_at)| retry_at.is_some_and(|at| at > out.now)) {
             return;
         }
         let mut seen = BTreeSet::new();
         let names: Vec<&String> = updates.memory.iter().chain(&updates.cpu).filter(|name| seen.insert(*name)).collect();
+        if let Some((_, retry_at)) = &mut self.resize.error {
+            *retry_at = None;
+        }
         for name in names {
             let Some(index) = self.slot_named(name) else { continue };
             let SlotState::Live(live) = &self.slots[index].state else { continue };
@@ -207,7 +210,7 @@ impl Pod {
             return;
         }
         self.event(out, None, EventKind::Warning, "ResizeError", format!("Pod resize error: {message}"));
-        self.resize.error = Some((message, out.now + RETRY));
+        self.resize.error = Some((message, Some(out.now + RETRY)));
     }
 
     /// The order that this answers; none if the answer is stale.
@@ -221,9 +224,9 @@ impl Pod {
     }
 
     /// When a failed try is repeated.
-    pub(super) fn next_resize(&self) -> Option<Instant> {
+    pub(super) fn next_resize(&self, now: Instant) -> Option<Instant> {
         let (_, retry_at) = self.resize.error.as_ref()?;
-        self.resize_in_progress().then_some(*retry_at)
+        retry_at.filter(|at| *at > now && self.resize_in_progress())
     }
 
     /// Some instance does not have yet what was granted to it, or is being restarted for it. One that has ended otherwise gets it

@@ -57,7 +57,7 @@ impl Pod {
             SandboxState::None { retry_at } if self.ending.is_none() => retry_at,
             _ => None,
         };
-        let deadline = self.active_deadline().into_iter().chain(self.taint_deadline).chain(self.next_resize());
+        let deadline = self.active_deadline().into_iter().chain(self.taint_deadline).chain(self.next_resize(now));
         let deadline = deadline.filter(|_| self.ending.is_none());
         slots.chain(sandbox).chain(deadline).chain(self.next_probe()).min()
     }

@@ -48,6 +48,7 @@ fn a_changed_init_container_restarts_nothing_in_a_started_pod() {
     assert!(world.events("Killing").is_empty());
 }
 
+// spec: SIDE-07
 #[test]
 fn a_changed_sidecar_is_restarted_alone() {
     let spec = pod(Never, vec![sidecar("s0"), sidecar("s1")], vec![container("a0")]);

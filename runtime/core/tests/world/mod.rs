@@ -191,6 +191,21 @@ impl World {
         self.carry_out(heir.as_mut())
     }
 
+    /// From here on there is no other node beside: there are things that no record holds, such as a shutdown that is under way.
+    pub(crate) fn without_heir(&mut self) {
+        self.steps = STEPS_WITH_HEIR;
+    }
+
+    /// Status of any pod.
+    pub(crate) fn status_of(&self, uid: &str) -> PodStatus {
+        self.node.status(&uid.into()).cloned().unwrap_or_else(|| panic!("no pod {uid}"))
+    }
+
+    /// A condition of any pod.
+    pub(crate) fn condition_of(&self, uid: &str, kind: &str) -> Option<Condition> {
+        self.status_of(uid).conditions.into_iter().find(|condition| condition.kind == kind)
+    }
+
     /// A new node, with every pod as its record says: as it is now, or, if nobody could ask any more, as it was persisted.
     fn restored(&self, after: Interruption) -> Node {
         let now = || self.applied.iter().filter_map(|uid| Some(self.node.record(uid)?.to_bytes()));
