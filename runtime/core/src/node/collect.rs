@@ -16,7 +16,8 @@ pub(super) struct Collection {
 
 impl Collection {
     pub(super) fn note(&mut self, pod: &Pod) {
-        if pod.status.phase.is_terminal() && !pod.meta.is_static {
+        // One that is being deleted already needs nobody to do it.
+        if pod.status.phase.is_terminal() && !pod.meta.is_static && pod.deletion.is_none() {
             self.terminal.insert(place(pod));
         }
     }
