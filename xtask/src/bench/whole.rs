@@ -1,0 +1,107 @@
+//! Whole commands, side by side.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::sample::Sample;
+use crate::run::{target_dir, which};
+
+/// Containers that run one after the other in the pod that measures a container's life.
+const IN_A_ROW: usize = 100;
+
+/// Measures and prints.
+pub(super) fn measure(husk: &Path, runs: usize) -> Result<()> {
+    let folder = target_dir().join("bench");
+    fs::create_dir_all(&folder)?;
+    let guests = target_dir().join("guests");
+    let write = |name: &str, text: String| {
+        let path = folder.join(name);
+        fs::write(&path, text)?;
+        Ok::<_, anyhow::Error>(path)
+    };
+    let crasher = guests.join("crasher.wasm");
+    let toolbox = guests.join("toolbox.wasm");
+    let hello = write("hello.yaml", pod("hello", "", &container("app", &toolbox, "[echo, hello]")))?;
+    let row: String = (0..IN_A_ROW).map(|n| container(&format!("i{n}"), &crasher, "[crasher, exit, '0']")).collect();
+    let row = write("row.yaml", pod("row", &row, &container("app", &crasher, "[crasher, exit, '0']")))?;
+
+    let cache = folder.join("cache");
+    let husk_run = |manifest: &Path, warm: bool| {
+        if !warm && cache.exists() {
+            fs::remove_dir_all(&cache)?;
+        }
+        let mut command = Command::new(husk);
+        command.arg("run").arg(manifest).args(["-o", "json", "--cache-dir"]).arg(&cache);
+        Ok::<_, anyhow::Error>(command)
+    };
+    println!("whole commands, {runs} runs each");
+    let cold = Sample::of(runs.min(5), || husk_run(&hello, false))?;
+    println!("  husk run, cold (compiles)   {cold}");
+    let warm = Sample::of(runs, || husk_run(&hello, true))?;
+    println!("  husk run, warm              {warm}");
+    let times = |other: &Sample| other.median().as_secs_f64() / warm.median().as_secs_f64();
+    match which("wasmtime") {
+        None => println!("  wasmtime run                not installed: cargo install wasmtime-cli --version ^48"),
+        Some(wasmtime) => {
+            let sample = Sample::of(runs, || {
+                let mut command = Command::new(&wasmtime);
+                command.args(["run", "-C", "cache=y", "--argv0", "toolbox"]).arg(&toolbox).args(["echo", "hello"]);
+                Ok(command)
+            })?;
+            println!("  wasmtime run, its cache     {sample}, {:.2} of husk", times(&sample));
+        }
+    }
+    match which("crun").and_then(|crun| bundle(&folder).ok().map(|bundle| (crun, bundle))) {
+        None => println!("  crun run                    not installed: it is in most distributions"),
+        Some((crun, bundle)) => {
+            let sample = Sample::of(runs, || {
+                let mut command = Command::new(&crun);
+                command.args(["--cgroup-manager=disabled", "run", "--bundle"]).arg(&bundle);
+                command.arg(format!("husk-bench-{}", std::process::id()));
+                Ok(command)
+            });
+            match sample {
+                Ok(sample) => println!("  crun run, echo of the host  {sample}, {:.2} of husk", times(&sample)),
+                Err(error) => println!("  crun run                    does not work here: {error:#}"),
+            }
+        }
+    }
+    husk_run(&row, true)?.stdout(std::process::Stdio::null()).status()?;
+    let row = Sample::of(runs.min(5), || husk_run(&row, true))?;
+    let each = (row.median().saturating_sub(warm.median())).as_secs_f64() * 1000.0 / IN_A_ROW as f64;
+    println!("  {IN_A_ROW} init containers, warm   {row}, {each:.2} ms each");
+    Ok(())
+}
+
+fn pod(name: &str, init: &str, apps: &str) -> String {
+    let init = if init.is_empty() { String::new() } else { format!("  initContainers:\n{init}") };
+    format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec:\n  restartPolicy: Never\n{init}  containers:\n{apps}"
+    )
+}
+
+fn container(name: &str, image: &Path, command: &str) -> String {
+    format!("  - {{name: {name}, image: '{}', command: {command}}}\n", image.display())
+}
+
+/// A container of the host's own files, to be run by crun.
+fn bundle(folder: &Path) -> Result<std::path::PathBuf> {
+    let bundle = folder.join("crun");
+    fs::create_dir_all(bundle.join("root"))?;
+    let mounts: Vec<String> = ["/bin", "/lib", "/lib64", "/usr"]
+        .iter()
+        .filter(|path| Path::new(path).exists())
+        .map(|path| format!(r#"{{"destination":"{path}","source":"{path}","options":["rbind","ro"]}}"#))
+        .collect();
+    let config = format!(
+        r#"{{"ociVersion":"1.0.0","root":{{"path":"root"}},"mounts":[{}],"process":{{"terminal":false,"cwd":"/",
+"user":{{"uid":0,"gid":0}},"env":["PATH=/bin:/usr/bin"],"args":["/bin/echo","hello"]}},
+"linux":{{"namespaces":[{{"type":"pid"}},{{"type":"mount"}},{{"type":"ipc"}},{{"type":"uts"}}]}}}}"#,
+        mounts.join(",")
+    );
+    fs::write(bundle.join("config.json"), config)?;
+    Ok(bundle)
+}
