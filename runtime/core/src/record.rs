@@ -19,6 +19,7 @@
 //!   Its guest begins anew, so this **counts as a restart**: `restartCount` rises by one and `lastState` says
 //!   `AgentRestarted` or `NodeRebooted`. A count that stayed the same would hide that the guest lost its memory; a count
 //!   that began anew is what TERM-11 forbids. It is no failure of the container's: its back-off stays where it was.
+//! * Sidecars that ran come back before what they serve.
 //! * A container that waits for its back-off goes on to wait for the rest of it; one that completed stays completed.
 //! * Init containers that completed aren't run again after the agent's end. After the board's end volumes in memory
 //!   are empty, so they are, once each (INIT-06), and as upstream has it for a lost sandbox, a pod of restart policy Never

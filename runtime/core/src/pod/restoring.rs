@@ -66,8 +66,6 @@ impl Pod {
         self.report(out);
         if fails {
             self.end(Cause::Finished, out);
-        } else if revived && self.restart_all {
-            self.forget_for_restart(out);
         } else if revived && after == Interruption::Reboot {
             self.forget_init_containers();
         }

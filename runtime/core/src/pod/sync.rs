@@ -155,7 +155,7 @@ impl Pod {
     }
 
     /// Nothing of them runs: instances of all but ephemeral containers are removed, so that the pod begins anew.
-    pub(super) fn forget_for_restart(&mut self, out: &mut Out<'_>) {
+    fn forget_for_restart(&mut self, out: &mut Out<'_>) {
         for index in 0..self.slots.len() {
             if self.slots[index].kind != ContainerKind::Ephemeral && !self.asked_to_restart_all(index) {
                 (self.slots[index].hold, self.slots[index].last_exit) = (None, None);

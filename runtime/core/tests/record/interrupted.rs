@@ -5,10 +5,10 @@ use husk_core::io::Outcome;
 use husk_core::record::Interruption::{AgentRestart, Reboot};
 use husk_core::record::PodRecord;
 use husk_core::spec::RestartPolicy::{self, Always, Never, OnFailure};
-use husk_core::spec::{ContainerSpec, ExitCodeOperator, PodSpec, RestartAction, RestartRule};
+use husk_core::spec::{ContainerSpec, ExitCodeOperator, Handler, PodSpec, RestartAction, RestartRule};
 use husk_core::status::{Condition, ConditionStatus, Phase};
 
-use crate::world::{Life, OnSignal, Script, World, container, exits, pod, secs, sidecar};
+use crate::world::{Life, OnSignal, Script, World, container, exits, pod, probe, secs, sidecar};
 use crate::*;
 
 // spec: TERM-11
@@ -102,6 +102,37 @@ fn an_interruption_between_init_containers_repeats_only_what_has_to_be() {
     assert_eq!(world.starts("a0"), [11.0]);
     // Quick reboots are no crash loop.
     assert!(world.events("BackOff").is_empty());
+}
+
+// spec: INIT-06
+#[test]
+fn quick_reboots_are_no_crash_loop() {
+    let mut world = World::with(with_inits(), &INITS());
+    for _ in 0..4 {
+        world.run_for(3.0);
+        world.interrupt(Reboot, 1.0);
+    }
+    world.run_for(0.0);
+    assert_eq!(world.starts("i0"), [0.0, 4.0, 8.0, 12.0, 16.0], "it completed each time");
+}
+
+// spec: TERM-11, SIDE-01
+#[test]
+fn sidecars_that_ran_come_back_before_what_they_serve() {
+    for after in BOTH {
+        let startup_probe = Some(probe(Handler::Exec));
+        let s0 = ContainerSpec { startup_probe, ..sidecar("s0") };
+        let spec = pod(Always, vec![s0, sidecar("s1"), container("i0")], vec![container("a0")]);
+        let slow = || Script { start_delay: secs(5), ..Script::default() };
+        let mut world = World::with(spec, &[("s0", slow()), ("s1", slow()), ("i0", exits(1, 0))]);
+        world.run_until(50.0);
+        assert!(world.is_running("a0"));
+        world.interrupt(after, 10.0);
+        world.run_for(50.0);
+        let again = ["s0", "s1", "a0"].map(|name| world.starts(name)[1]);
+        let init = f64::from(u8::from(after == Reboot));
+        assert_eq!(again, [60.0, 65.0, 70.0 + init]);
+    }
 }
 
 // spec: TERM-07
