@@ -1,10 +1,11 @@
 //! Changed definitions of a pod that is known (POD-08), as far as the core is concerned.
 
 use husk_core::Action;
+use husk_core::io::Outcome;
 use husk_core::spec::RestartPolicy::{Always, Never};
 use husk_core::spec::{ContainerSpec, PodSpec};
 
-use crate::world::{OnSignal, Script, World, container, exits, pod, secs, sidecar};
+use crate::world::{Life, OnSignal, Script, World, container, exits, pod, secs, sidecar};
 
 /// The same pod with another definition of that container.
 fn changed(mut spec: PodSpec, name: &str) -> PodSpec {
@@ -34,6 +35,20 @@ fn a_changed_container_is_restarted_alone_whatever_its_policy() {
         assert_eq!(world.container("a0").restart_count, 1);
         assert_eq!((world.starts("a1"), world.starts("s0")), (vec![0.0], vec![0.0]));
     }
+}
+
+// spec: POD-08
+#[test]
+fn what_a_container_did_by_its_old_definition_does_not_hold_back_the_new_one() {
+    let crash = Life::Exit(secs(0), Outcome::Code(1));
+    let script = Script { lives: vec![crash, crash, crash, Life::Forever], ..Script::default() };
+    let spec = pod(Always, vec![], vec![container("a0")]);
+    let mut world = World::with(spec.clone(), &[("a0", script)]);
+    world.run_until(40.0);
+    assert_eq!(world.starts("a0"), [0.0, 0.0, 10.0, 30.0]);
+    world.apply("p", "u1", changed(spec, "a0"));
+    world.run_until(41.0);
+    assert_eq!(world.starts("a0")[4..], [40.0], "at once, and not 40 s later");
 }
 
 // spec: POD-08
