@@ -220,8 +220,7 @@ impl Pod {
         };
         slot.state = SlotState::Idle;
         slot.hold = None;
-        // Everybody was ended by a restart in place; only who asked for it has to wait (RESTART-09).
-        slot.last_exit = (stopped_for != Some(StopReason::RestartAllContainers)).then_some(out.now);
+        slot.last_exit = Some(out.now);
         for (hook, run) in [(Hook::PostStart, post_start), (Hook::PreStop, pre_stop)] {
             if run == HookRun::Running {
                 out.order(Action::CancelHook { instance: at.clone(), hook });
