@@ -200,6 +200,11 @@ impl Node {
     /// It can't have a place: it waits, makes others go, or is refused.
     pub(super) fn keep_waiting(&mut self, now: Instant, uid: &PodUid, obstacle: Obstacle) {
         let Some(pod) = self.pods.get(uid) else { return };
+        if pod.nomination.is_some() && !matches!(obstacle, Obstacle::NoRoom(_)) {
+            // It isn't room that it lacks any more: what was kept for it is for others.
+            self.with_pod(now, uid, |pod, _| pod.nomination = None);
+        }
+        let Some(pod) = self.pods.get(uid) else { return };
         let (is_static, critical) = (pod.meta.is_static, pod.spec.has_critical_priority());
         match obstacle {
             Obstacle::Refused(reason, message) => self.with_pod(now, uid, |pod, out| pod.refuse(reason, message, out)),

@@ -4,6 +4,7 @@ mod admission;
 mod disruption;
 mod eviction;
 mod placement;
+mod property;
 mod resize;
 mod support;
 #[path = "../world/mod.rs"]
