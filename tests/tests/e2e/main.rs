@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod examples;
+mod guests;
 mod husk;
 mod interrupts;
 mod rows;

@@ -278,6 +278,14 @@ fn traps() {
         ("kill -9 $$; echo no", "", 137),
         ("trap x NOSUCH; echo $?", "1\n", 0),
         ("f() { trap 'echo f' TERM; kill $$; }; f; echo on", "f\non\n", 0),
+        // A stop signal cuts one pause short: the next one where none is under way.
+        (
+            "trap 'stop=1' TERM; while [ -z \"$stop\" ]; do kill $$; sleep 1h; done; echo $?; sleep 0.01; echo $?",
+            "143\n0\n",
+            0,
+        ),
+        ("trap 'sleep 0.01; echo $?' TERM; kill $$; sleep 1h; echo $?", "0\n143\n", 0),
+        ("trap 'echo u' USR1; kill -USR1 $$; sleep 0.01; echo $?", "u\n0\n", 0),
         // What comes while a trap runs waits until it has ended.
         ("trap 'echo a; kill $$; echo b; trap - TERM' TERM; kill $$; echo no", "a\nb\n", 143),
     ]);

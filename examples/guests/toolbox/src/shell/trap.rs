@@ -2,9 +2,10 @@
 //!
 //! The module imports the lifecycle interface, so the node leaves the default disposition to the shell: a signal
 //! without a trap ends the whole program at once with 128 + its number, also in a `sleep`. With a trap, the command that
-//! waits is cut short, and the trap runs after it.
+//! waits is cut short, and the trap runs after it. Where no command waits when a stop signal comes, the next one that
+//! would is cut short: `while [ -z "$stop" ]; do work; sleep 60; done` must not depend on when the signal comes.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -47,8 +48,21 @@ pub(super) struct Traps {
     /// Shared with all subshells: they are one process.
     pending: Rc<RefCell<VecDeque<Signal>>>,
     is_running_one: bool,
+    /// Shared as well.
+    cut: Rc<Cell<Cut>>,
     /// Ended by a signal: the EXIT trap doesn't run.
     is_killed: bool,
+}
+
+/// Which pause a stop signal cuts short: one, the present or the next.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Cut {
+    #[default]
+    Nothing,
+    /// The present one was, and its trap hasn't run yet.
+    Done,
+    /// The next one will be, by this signal.
+    Next(Signal),
 }
 
 impl Traps {
@@ -114,6 +128,10 @@ impl Shell {
                 Some(action) => {
                     self.traps.pending.borrow_mut().retain(|pending| *pending != signal);
                     self.run_trap(&action)?;
+                    let was_cut = self.traps.cut.take() == Cut::Done;
+                    if !was_cut && signal.is_stop() {
+                        self.traps.cut.set(Cut::Next(signal));
+                    }
                 }
                 None => {
                     // In a subshell the signal stays for the shell around it.
@@ -129,10 +147,17 @@ impl Shell {
     /// Waits; without a duration until a signal comes. The error is the exit code of a command that a signal ended.
     pub(crate) fn pause(&mut self, duration: Option<Duration>) -> Result<(), i32> {
         self.flush();
+        if let Cut::Next(signal) = self.traps.cut.get()
+            && !self.traps.is_running_one
+        {
+            self.traps.cut.set(Cut::Nothing);
+            return Err(signal.exit_code());
+        }
         let end = duration.and_then(|duration| Instant::now().checked_add(duration));
         loop {
             self.traps.collect();
             if let Some(signal) = self.traps.interrupting() {
+                self.traps.cut.set(Cut::Done);
                 return Err(signal.exit_code());
             }
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
