@@ -5,6 +5,7 @@
 //! with 0.
 
 mod files;
+mod hooks;
 mod options;
 
 use std::net::{Ipv4Addr, TcpListener};
@@ -25,7 +26,13 @@ fn main() {
 
 /// The answer is the exit code.
 fn run() -> u8 {
-    let options = match Options::parse(std::env::args().skip(1), |name| std::env::var(name).ok()) {
+    let mut args = std::env::args();
+    let called_as = args.next().unwrap_or_default();
+    let args: Vec<String> = args.collect();
+    if let Some(code) = hooks::run(&called_as, &args) {
+        return code;
+    }
+    let options = match Options::parse(args, |name| std::env::var(name).ok()) {
         Ok(options) => options,
         Err(message) => {
             error!("{message}");
