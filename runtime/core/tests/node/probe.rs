@@ -82,6 +82,18 @@ fn startup_runs_again_in_the_next_instance() {
     assert_eq!(world.probes("a0", Liveness), [0.0, 10.0, 15.0, 25.0, 35.0]);
 }
 
+// spec: PROBE-03
+#[test]
+fn every_instance_has_its_own_initial_delays() {
+    let late = Probe { initial_delay_seconds: 4, ..probe(Handler::Exec) };
+    let a0 = probed(&[(Startup, late.clone()), (Liveness, late)]);
+    let script = Script { lives: vec![Life::Exit(secs(15), Outcome::Code(1)), Life::Forever], ..Script::default() };
+    let mut world = world(Always, a0, script);
+    world.run_until(24.0);
+    assert_eq!(world.probes("a0", Startup), [4.0, 19.0]);
+    assert_eq!(world.probes("a0", Liveness), [8.0, 23.0]);
+}
+
 // spec: PROBE-04
 #[test]
 fn enough_failures_in_a_row_kill_the_container() {
@@ -208,6 +220,18 @@ fn while_the_pod_ends_readiness_goes_on_and_the_others_stop() {
 
 // spec: PROBE-05
 #[test]
+fn that_holds_for_a_pod_that_its_deadline_ends_too() {
+    let mut spec = pod(Always, vec![], vec![plain(&[Liveness, Readiness])]);
+    spec.active_deadline_seconds = Some(22);
+    let script = Script { on_signal: OnSignal::Ignores, ..Script::default() };
+    let mut world = World::with(spec, &[("a0", script)]);
+    world.run_until(60.0);
+    assert_eq!(world.probes("a0", Liveness), [0.0, 10.0, 20.0]);
+    assert_eq!(world.probes("a0", Readiness), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0]);
+}
+
+// spec: PROBE-05
+#[test]
 fn startup_stops_when_the_pod_ends() {
     let script = Script { on_signal: OnSignal::Ignores, ..fails(Startup, 0, 1000) };
     let mut world = world(Always, plain(&[Startup]), script);
@@ -299,6 +323,19 @@ fn readiness_begins_anew_with_the_next_instance() {
     assert!(!is_ready(&world));
     world.run_until(23.0);
     assert!(is_ready(&world));
+}
+
+// spec: PROBE-07
+#[test]
+fn a_container_that_does_not_run_has_failed_its_probes_and_is_not_probed() {
+    let mut world = world(Always, plain(&[Liveness, Readiness]), exits(3, 1));
+    world.run_until(7.0);
+    assert_eq!(world.waiting("a0").0, "CrashLoopBackOff");
+    assert_eq!(world.node.probe_verdict(&world.uid, "a0", Readiness), Some(false));
+    assert_eq!(world.node.probe_verdict(&world.uid, "a0", Liveness), Some(false));
+    world.run_until(200.0);
+    assert_eq!(world.probes("a0", Readiness), world.starts("a0"), "once per instance: it lives for 3 s");
+    assert_eq!(world.idle_wakes, 0);
 }
 
 // spec: PROBE-08
