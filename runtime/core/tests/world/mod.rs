@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+mod specs;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -10,9 +12,11 @@ use husk_core::event::Event;
 use husk_core::io::{Action, Hook, Input, InstanceRef, Outcome, PodUid, ProbeOutcome};
 use husk_core::node::{Node, NodeConfig};
 use husk_core::record::{Interruption, PodRecord};
-use husk_core::spec::{ContainerSpec, Handler, PodMeta, PodSpec, Probe, ProbeKind, RestartPolicy};
+use husk_core::spec::{PodMeta, PodSpec, ProbeKind};
 use husk_core::status::{Condition, ContainerState, ContainerStatus, Phase, PodStatus, Terminated};
 use husk_core::time::Instant;
+#[allow(unused_imports, reason = "each test file uses its part")]
+pub(crate) use specs::*;
 
 /// How long an instance runs and how it ends.
 #[derive(Clone, Copy, Debug)]
@@ -571,61 +575,4 @@ impl World {
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.contains(&self.uid)
     }
-}
-
-// Short hands for specs.
-
-pub(crate) fn secs(seconds: u64) -> Duration {
-    Duration::from_secs(seconds)
-}
-
-pub(crate) fn meta(name: &str, uid: &str) -> PodMeta {
-    PodMeta {
-        namespace: "d".into(),
-        name: name.into(),
-        uid: uid.into(),
-        generation: 1,
-        is_static: false,
-        ..PodMeta::default()
-    }
-}
-
-pub(crate) fn container(name: &str) -> ContainerSpec {
-    ContainerSpec { name: name.into(), image: "i".into(), hash: 1, ..ContainerSpec::default() }
-}
-
-pub(crate) fn sidecar(name: &str) -> ContainerSpec {
-    ContainerSpec { restart_policy: Some(RestartPolicy::Always), ..container(name) }
-}
-
-pub(crate) fn pod(policy: RestartPolicy, init: Vec<ContainerSpec>, apps: Vec<ContainerSpec>) -> PodSpec {
-    PodSpec {
-        restart_policy: policy,
-        init_containers: init,
-        containers: apps,
-        termination_grace_period_seconds: Some(30),
-        ..PodSpec::default()
-    }
-}
-
-pub(crate) fn probe(handler: Handler) -> Probe {
-    Probe {
-        handler,
-        initial_delay_seconds: 0,
-        period_seconds: 10,
-        timeout_seconds: 1,
-        success_threshold: 1,
-        failure_threshold: 3,
-        termination_grace_period_seconds: None,
-    }
-}
-
-pub(crate) fn exits(after: u64, code: i32) -> Script {
-    Script { lives: vec![Life::Exit(secs(after), Outcome::Code(code))], ..Script::default() }
-}
-
-/// One life after the other; the last repeats.
-pub(crate) fn lives(lives: &[(u64, i32)]) -> Script {
-    let lives = lives.iter().map(|(after, code)| Life::Exit(secs(*after), Outcome::Code(*code))).collect();
-    Script { lives, ..Script::default() }
 }
