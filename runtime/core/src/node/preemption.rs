@@ -44,14 +44,13 @@ impl Node {
         let mut used = self.seats.used_or_kept(pod);
         let charge = charge_of(pod);
         let fits = |used: &ResourceList| admission::insufficient(&self.state, used, &charge).is_empty();
-        let holders = self.pods.values().filter(|other| other.charged.is_some());
+        let holders = self.seats.that_may_go(priority).filter_map(|uid| self.pods.get(uid));
         let mut leaving = BTreeSet::new();
         let mut candidates: Vec<&Pod> = Vec::new();
         for holder in holders {
-            let less_important = holder.spec.priority() < priority && !holder.meta.is_static;
             if holder.is_ending() {
                 leaving.insert(holder.uid.clone());
-            } else if less_important {
+            } else if !holder.meta.is_static {
                 candidates.push(holder);
             } else {
                 continue;

@@ -32,6 +32,10 @@ pub(super) struct Seats {
     seeking: BTreeSet<PodUid>,
     /// Seated pods that keep others away.
     guarded: BTreeSet<PodUid>,
+    /// Who has a place, by priority.
+    seated: BTreeSet<(i32, PodUid)>,
+    /// Of those the ones that end.
+    leaving: BTreeSet<PodUid>,
     /// For whom room is being made: priority, and what is kept.
     nominated: BTreeMap<PodUid, (i32, ResourceList)>,
     /// There may be room for somebody who waits.
@@ -96,6 +100,7 @@ impl Seats {
                 let charge = charge_of(pod);
                 admission::charge(&mut self.used, &charge);
                 pod.charged = Some(charge);
+                self.seated.insert((pod.spec.priority(), pod.uid.clone()));
                 if !pod.spec.placement.anti_affinity.is_empty() {
                     self.guarded.insert(pod.uid.clone());
                 }
@@ -103,6 +108,9 @@ impl Seats {
             }
             (false, true) => self.release(pod),
             (true, true) | (false, false) => {}
+        }
+        if pod.charged.is_some() && pod.is_ending() {
+            self.leaving.insert(pod.uid.clone());
         }
     }
 
@@ -119,6 +127,8 @@ impl Seats {
     fn release(&mut self, pod: &mut Pod) {
         if let Some(charge) = pod.charged.take() {
             admission::release(&mut self.used, &charge);
+            self.seated.remove(&(pod.spec.priority(), pod.uid.clone()));
+            self.leaving.remove(&pod.uid);
             self.room = true;
         }
         self.guarded.remove(&pod.uid);
@@ -130,6 +140,12 @@ impl Seats {
         if self.nominated.remove(&pod.uid).is_some() {
             self.room = true;
         }
+    }
+
+    /// Who ends, and who is less important than that.
+    pub(super) fn that_may_go(&self, priority: i32) -> impl Iterator<Item = &PodUid> {
+        let less_important = self.seated.iter().take_while(move |(theirs, _)| *theirs < priority).map(|(_, uid)| uid);
+        self.leaving.iter().chain(less_important.filter(|uid| !self.leaving.contains(*uid)))
     }
 
     /// A pod is no more.
