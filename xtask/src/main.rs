@@ -9,6 +9,7 @@ mod run;
 mod setup;
 mod sysroot;
 mod test;
+mod tests_run;
 mod toolchain;
 mod vectors;
 

@@ -1,13 +1,15 @@
 //! `cargo xtask test`: all that CI checks.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, IsTerminal};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use pico_args::Arguments;
 
-use crate::run::{build, cargo, line, run, target_dir};
+use crate::conformance::conformance;
+use crate::run::{build, cargo, line, output, root, run, target_dir};
+use crate::tests_run::Recorder;
 use crate::toolchain::{BARE_METAL, Toolchain};
 use crate::vectors::vectors;
 use crate::{Verb, guests, setup};
@@ -29,6 +31,7 @@ Steps, in this order (all of them if none is named):
   tests       cargo test, the whole workspace
   vectors     the table of upstream's answers (the tests checked them as well)
   guest-tests the guests' own tests, compiled for this machine
+  conformance every row that claims a test has one that ran, and docs/conformance.md says so
 
 A failed step does not keep later ones from running, unless they can't do without it.
 The last line says how many tests passed and failed.",
@@ -52,13 +55,10 @@ const STEPS: &[Step] = &[
     Step { name: "clippy", needed: false, run: |_| clippy() },
     Step { name: "docs", needed: false, run: |_| docs() },
     Step { name: "husk", needed: false, run: |_| build("husk").map(drop) },
-    Step {
-        name: "tests",
-        needed: false,
-        run: |count| count_tests(cargo().args(["test", "--workspace", FINISH]), count),
-    },
+    Step { name: "tests", needed: false, run: |count| count_tests("workspace", || workspace("test"), count) },
     Step { name: "vectors", needed: false, run: |_| vectors(&[]) },
     Step { name: "guest-tests", needed: false, run: guest_tests },
+    Step { name: "conformance", needed: false, run: |_| conformance(true) },
 ];
 
 /// One failure must not hide the others.
@@ -160,7 +160,7 @@ fn docs() -> Result<()> {
 
 fn guest_tests(count: &mut Count) -> Result<()> {
     match guests_manifest() {
-        Some(manifest) => count_tests(native_guests("test", &manifest).arg(FINISH), count),
+        Some(manifest) => count_tests("guests", || native_guests("test", &manifest), count),
         None => Ok(()),
     }
 }
@@ -178,24 +178,44 @@ fn native_guests(verb: &str, manifest: &str) -> Command {
     command
 }
 
-/// Runs `cargo test`, shows what it writes and adds up its summaries.
-fn count_tests(command: &mut Command, count: &mut Count) -> Result<()> {
-    let started = command.stdout(Stdio::piped()).spawn();
-    let mut child = started.with_context(|| format!("could not start {}", line(command)))?;
-    if let Some(stdout) = child.stdout.take() {
-        for text in BufReader::new(stdout).split(b'\n') {
-            let text = text?;
-            let text = String::from_utf8_lossy(&text);
-            println!("{text}");
-            if let Some((passed, failed)) = summary(&text) {
-                count.passed += passed;
-                count.failed += failed;
-            }
+/// A cargo command for the whole workspace.
+fn workspace(verb: &str) -> Command {
+    let mut command = cargo();
+    command.args([verb, "--workspace"]);
+    command
+}
+
+/// Runs `cargo test`, shows what it writes, adds up its summaries and notes which tests passed.
+fn count_tests(set: &str, command: impl Fn() -> Command, count: &mut Count) -> Result<()> {
+    // Built first, for cargo to say which source file each binary comes from.
+    let mut build = command();
+    build.args(["--no-run", "--message-format=json-render-diagnostics"]).stderr(Stdio::inherit());
+    let artifacts = output(&mut build)?;
+    let mut recorder = Recorder::begin(set, &artifacts, &root())?;
+    // One pipe for both: cargo says on stderr which binary it runs, and what the tests say belongs below it.
+    let (reader, writer) = std::io::pipe().context("could not make a pipe")?;
+    let mut command = command();
+    let colour = if std::io::stdout().is_terminal() { "always" } else { "never" };
+    command.arg(FINISH).env("CARGO_TERM_COLOR", colour).stderr(writer.try_clone()?).stdout(writer);
+    let started = command.spawn();
+    let mut child = started.with_context(|| format!("could not start {}", line(&command)))?;
+    let line = line(&command);
+    // The command holds the pipe open for writing.
+    drop(command);
+    for text in BufReader::new(reader).split(b'\n') {
+        let text = text?;
+        let text = String::from_utf8_lossy(&text);
+        println!("{text}");
+        recorder.hear(&text);
+        if let Some((passed, failed)) = summary(&text) {
+            count.passed += passed;
+            count.failed += failed;
         }
     }
     let status = child.wait()?;
+    recorder.finish()?;
     if !status.success() {
-        bail!("`{}` failed ({status})", line(command));
+        bail!("`{line}` failed ({status})");
     }
     Ok(())
 }

@@ -78,6 +78,7 @@ fn probes_gate_judge_and_restart() {
 
 // spec: RESTART-02
 // spec: RESTART-04
+// spec: RESTART-05
 // spec: STATE-04
 #[test]
 fn a_crash_loop_restarts_at_once_and_then_backs_off() {
@@ -88,7 +89,6 @@ fn a_crash_loop_restarts_at_once_and_then_backs_off() {
     });
     let container = &waiting["status"]["containerStatuses"][0];
     let message = container["state"]["waiting"]["message"].as_str().expect("a message");
-    // spec: RESTART-05
     assert!(message.starts_with("back-off 1s restarting failed container=flaky pod=crash-loop"), "{message}");
     assert_eq!(container["lastState"]["terminated"]["exitCode"], 3);
     assert_eq!(waiting["status"]["phase"], "Running");
