@@ -56,7 +56,7 @@ fn manifests_that_make_no_sense() {
             pod(&format!("{app}, resources: {{requests: {{memory: 2Gi}}, limits: {{memory: 1Gi}}}}}}")),
             &["spec.containers[0].resources.requests", "limit"],
         ),
-        (pod(&format!("  terminationGracePeriodSeconds: -5\n{app}}}")), &["terminationGracePeriodSeconds"]),
+        (pod(&format!("  activeDeadlineSeconds: -5\n{app}}}")), &["spec.activeDeadlineSeconds", "-5"]),
         (
             pod(&format!("{app}, readinessProbe: {{tcpSocket: {{port: 80}}, periodSeconds: -1}}}}")),
             &["spec.containers[0].readinessProbe.periodSeconds"],

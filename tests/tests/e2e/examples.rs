@@ -124,7 +124,10 @@ fn a_pod_stops_in_order() {
     run.interrupt();
     let ended = run.finish();
     let words = ["at work", "preStop: no new guests", "TERM: putting things away", "done"];
-    assert_eq!(ended.log("listener"), words);
+    let heard = ended.log("listener");
+    // It may have been told to stop before it read the last word; at the stop it counts all of them.
+    assert_eq!(heard.last(), Some(&"4 words were spoken"));
+    assert!(words.starts_with(&heard[..heard.len() - 1]), "{heard:?}");
     assert_eq!(ended.terminated("app")["exitCode"], 0);
     assert!(ended.end("app") < ended.end("listener"));
     assert_eq!(ended.phases().last(), Some(&"Succeeded"));
@@ -143,15 +146,17 @@ fn a_memory_limit_is_a_wall_for_one_container_only() {
 #[test]
 fn two_pods_use_the_same_port() {
     let mut run = start(&example("two-webs.yaml"), &[]);
-    let ready = |pod: &'static str| {
-        move |o: &serde_json::Value| {
-            o["pod"] == pod
-                && o["status"]["containerStatuses"].as_array().is_some_and(|all| all.iter().all(|c| c["ready"] == true))
-        }
-    };
-    run.wait_for(ready("red"));
-    run.wait_for(|o| o["type"] == "log" && (o["text"] == "blue answers" || o["text"] == "red answers"));
-    run.wait_for(|o| o["type"] == "log" && (o["text"] == "blue answers" || o["text"] == "red answers"));
+    run.wait_until(|seen| {
+        ["red", "blue"].iter().all(|pod| {
+            let of_pod = || seen.iter().filter(|o| o["pod"] == **pod);
+            let is_ready = |o: &serde_json::Value| {
+                let containers = o["status"]["containerStatuses"].as_array();
+                containers.is_some_and(|all| all.iter().all(|container| container["ready"] == true))
+            };
+            let answer = format!("{pod} answers");
+            of_pod().any(is_ready) && of_pod().any(|o| o["text"] == answer)
+        })
+    });
     run.interrupt();
     let ended = run.finish();
     let ip = |pod: &str| {

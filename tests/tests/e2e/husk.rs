@@ -12,23 +12,23 @@ use serde_json::Value;
 const STUCK: Duration = Duration::from_secs(180);
 
 /// Exit codes of `husk`.
-pub const SUCCEEDED: i32 = 0;
-pub const FAILED: i32 = 1;
-pub const BAD_INPUT: i32 = 2;
-pub const TIMED_OUT: i32 = 124;
+pub(crate) const SUCCEEDED: i32 = 0;
+pub(crate) const FAILED: i32 = 1;
+pub(crate) const BAD_INPUT: i32 = 2;
+pub(crate) const TIMED_OUT: i32 = 124;
 
 /// The root of the repository.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ is in the repository").to_owned()
 }
 
 /// A manifest of examples/pods.
-pub fn example(name: &str) -> PathBuf {
+pub(crate) fn example(name: &str) -> PathBuf {
     root().join("examples/pods").join(name)
 }
 
 /// A manifest of the seed documents.
-pub fn seed(name: &str) -> PathBuf {
+pub(crate) fn seed(name: &str) -> PathBuf {
     root().join("tests/manifests").join(name)
 }
 
@@ -39,7 +39,7 @@ fn build_folder() -> PathBuf {
 }
 
 /// A command of the binary that was built with the tests.
-pub fn command() -> Command {
+pub(crate) fn command() -> Command {
     let folder = build_folder();
     let husk = folder.join("husk");
     assert!(husk.exists(), "{} is missing: run `cargo build -p husk` first, or `cargo xtask test`", husk.display());
@@ -50,12 +50,12 @@ pub fn command() -> Command {
 }
 
 /// Runs a command to its end.
-pub fn output(args: &[&str]) -> Output {
+pub(crate) fn output(args: &[&str]) -> Output {
     command().args(args).stdin(Stdio::null()).output().expect("husk starts")
 }
 
 /// A run that is under way.
-pub struct Run {
+pub(crate) struct Run {
     child: Child,
     objects: Receiver<Value>,
     seen: Vec<Value>,
@@ -64,19 +64,19 @@ pub struct Run {
 }
 
 /// A run that is over.
-pub struct Ended {
-    pub code: Option<i32>,
-    pub seen: Vec<Value>,
-    pub stderr: String,
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) seen: Vec<Value>,
+    pub(crate) stderr: String,
 }
 
 /// Runs a manifest to its end.
-pub fn run(manifest: &Path, more: &[&str]) -> Ended {
+pub(crate) fn run(manifest: &Path, more: &[&str]) -> Ended {
     start(manifest, more).finish()
 }
 
 /// Runs a manifest that is written here.
-pub fn run_text(manifest: &str, more: &[&str]) -> Ended {
+pub(crate) fn run_text(manifest: &str, more: &[&str]) -> Ended {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("pod.yaml");
     std::fs::write(&path, manifest).expect("written");
@@ -84,7 +84,7 @@ pub fn run_text(manifest: &str, more: &[&str]) -> Ended {
 }
 
 /// Starts a manifest.
-pub fn start(manifest: &Path, more: &[&str]) -> Run {
+pub(crate) fn start(manifest: &Path, more: &[&str]) -> Run {
     let mut command = command();
     command.arg("run").arg(manifest).args(["-o", "json"]).args(more);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -104,7 +104,7 @@ pub fn start(manifest: &Path, more: &[&str]) -> Run {
 
 impl Run {
     /// Waits for an object.
-    pub fn wait_for(&mut self, wanted: impl Fn(&Value) -> bool) -> &Value {
+    pub(crate) fn wait_for(&mut self, wanted: impl Fn(&Value) -> bool) -> &Value {
         loop {
             match self.next() {
                 Some(object) => {
@@ -119,20 +119,30 @@ impl Run {
         }
     }
 
+    /// Waits until all that was seen so far is as wanted.
+    pub(crate) fn wait_until(&mut self, wanted: impl Fn(&[Value]) -> bool) {
+        while !wanted(&self.seen) {
+            match self.next() {
+                Some(object) => self.seen.push(object),
+                None => panic!("{}: ended without it: {:#?}", self.what, self.seen),
+            }
+        }
+    }
+
     /// Waits for a line in a container's log.
-    pub fn wait_for_log(&mut self, container: &str, text: &str) {
+    pub(crate) fn wait_for_log(&mut self, container: &str, text: &str) {
         self.wait_for(|o| o["type"] == "log" && o["container"] == container && o["text"] == text);
     }
 
     /// Presses Ctrl-C.
-    pub fn interrupt(&mut self) {
+    pub(crate) fn interrupt(&mut self) {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-INT", &pid]).status().expect("there is a kill command");
         assert!(sent.success());
     }
 
     /// Waits for the end.
-    pub fn finish(mut self) -> Ended {
+    pub(crate) fn finish(mut self) -> Ended {
         while let Some(object) = self.next() {
             self.seen.push(object);
         }
@@ -165,69 +175,69 @@ impl Drop for Run {
 
 impl Ended {
     /// The lines of a container's log.
-    pub fn log(&self, container: &str) -> Vec<&str> {
+    pub(crate) fn log(&self, container: &str) -> Vec<&str> {
         let lines = self.seen.iter().filter(|o| o["type"] == "log" && o["container"] == container);
         lines.filter_map(|o| o["text"].as_str()).collect()
     }
 
     /// Where something is in the order of all that happened.
-    pub fn place(&self, wanted: impl Fn(&Value) -> bool) -> usize {
+    pub(crate) fn place(&self, wanted: impl Fn(&Value) -> bool) -> usize {
         self.seen.iter().position(wanted).unwrap_or_else(|| panic!("it never happened: {:#?}", self.seen))
     }
 
     /// Where an event of a container is.
-    pub fn event(&self, container: &str, reason: &str) -> usize {
+    pub(crate) fn event(&self, container: &str, reason: &str) -> usize {
         self.place(|o| o["type"] == "event" && o["container"] == container && o["reason"] == reason)
     }
 
     /// Where a container is first seen to have ended, in its state or in its last state.
-    pub fn end(&self, container: &str) -> usize {
+    pub(crate) fn end(&self, container: &str) -> usize {
         self.place(|o| !ended(o, container).is_null())
     }
 
     /// Reasons of the events of a container, in order.
-    pub fn reasons(&self, container: &str) -> Vec<&str> {
+    pub(crate) fn reasons(&self, container: &str) -> Vec<&str> {
         let events = self.seen.iter().filter(|o| o["type"] == "event" && o["container"] == container);
         events.filter_map(|o| o["reason"].as_str()).collect()
     }
 
     /// The pod's statuses, in order.
-    pub fn statuses(&self) -> impl Iterator<Item = &Value> {
+    pub(crate) fn statuses(&self) -> impl Iterator<Item = &Value> {
         self.seen.iter().filter(|o| o["type"] == "status").map(|o| &o["status"])
     }
 
     /// The pod's phases, each once.
-    pub fn phases(&self) -> Vec<&str> {
+    pub(crate) fn phases(&self) -> Vec<&str> {
         let mut phases: Vec<&str> = self.statuses().filter_map(|status| status["phase"].as_str()).collect();
         phases.dedup();
         phases
     }
 
     /// The last status.
-    pub fn status(&self) -> &Value {
+    pub(crate) fn status(&self) -> &Value {
         self.statuses().last().unwrap_or_else(|| panic!("no status: {}", self.stderr))
     }
 
     /// The last status of a container.
-    pub fn container(&self, name: &str) -> &Value {
+    pub(crate) fn container(&self, name: &str) -> &Value {
         container(self.status(), name)
     }
 
     /// How a container ended at last.
-    pub fn terminated(&self, name: &str) -> &Value {
+    pub(crate) fn terminated(&self, name: &str) -> &Value {
         &self.container(name)["state"]["terminated"]
     }
 }
 
 /// Status of a container in a pod's status.
-pub fn container<'a>(status: &'a Value, name: &str) -> &'a Value {
+pub(crate) fn container<'a>(status: &'a Value, name: &str) -> &'a Value {
     let lists = ["initContainerStatuses", "containerStatuses"];
     let mut all = lists.iter().filter_map(|list| status[list].as_array()).flatten();
     all.find(|container| container["name"] == name).unwrap_or(&Value::Null)
 }
 
 /// How a container ended, if it did at the time of this object.
-pub fn ended<'a>(object: &'a Value, name: &str) -> &'a Value {
+pub(crate) fn ended<'a>(object: &'a Value, name: &str) -> &'a Value {
     let container = container(&object["status"], name);
     let now = &container["state"]["terminated"];
     if now.is_null() { &container["lastState"]["terminated"] } else { now }
