@@ -1,10 +1,12 @@
 //! The live view: what happens scrolls by as usual, and at the bottom stands what is.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use husk_agent::ContainerView;
+use husk_api::k8s;
 use husk_core::Instant;
 use husk_core::status::{ContainerState, ContainerStatus, Phase, PodStatus};
 use ratatui::backend::CrosstermBackend;
@@ -16,9 +18,10 @@ use ratatui::widgets::{Paragraph, Widget};
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use super::happening::{Ends, Reporter, What, Who, container_of, containers};
+use crate::manifest::Found;
 use crate::span;
 
-/// Most rows of the view; what doesn't fit is summed up.
+/// Most rows of the view, so that there is room for what scrolls above it.
 const MOST_ROWS: u16 = 16;
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
@@ -27,8 +30,10 @@ pub(crate) struct Live {
     terminal: Terminal<CrosstermBackend<io::Stdout>>,
     pods: Vec<Option<Pod>>,
     ends: Ends,
-    rows: u16,
+    /// Roles of the containers of each pod.
+    roles: Vec<HashMap<String, &'static str>>,
     ticks: usize,
+    last: Duration,
     footer: String,
 }
 
@@ -41,13 +46,19 @@ struct Pod {
 
 impl Live {
     /// On standard output.
-    pub(crate) fn new(pods: usize) -> io::Result<Self> {
-        // Grows when the pods' containers are known.
-        let rows = 3;
-        let terminal = terminal(rows)?;
-        let footer = "Ctrl-C stops gracefully".to_owned();
-        let pods = (0..pods).map(|_| None).collect();
-        Ok(Self { terminal, pods, ends: Ends::default(), rows, ticks: 0, footer })
+    pub(crate) fn new(found: &[Found]) -> io::Result<Self> {
+        let roles: Vec<_> = found.iter().map(|found| roles(&found.pod)).collect();
+        let wanted = 2 + roles.iter().map(|roles| 1 + roles.len()).sum::<usize>();
+        let rows = u16::try_from(wanted).unwrap_or(MOST_ROWS).min(MOST_ROWS);
+        Ok(Self {
+            terminal: terminal(rows)?,
+            pods: found.iter().map(|_| None).collect(),
+            ends: Ends::default(),
+            roles,
+            ticks: 0,
+            last: Duration::ZERO,
+            footer: "Ctrl-C stops gracefully".to_owned(),
+        })
     }
 
     /// Writes a line above the view.
@@ -61,14 +72,7 @@ impl Live {
 
     fn draw(&mut self, after: Duration) {
         let rows = self.view(after);
-        let wanted = u16::try_from(rows.len()).unwrap_or(MOST_ROWS).min(MOST_ROWS);
-        if wanted > self.rows {
-            let _ = self.terminal.clear();
-            if let Ok(larger) = terminal(wanted) {
-                self.terminal = larger;
-                self.rows = wanted;
-            }
-        }
+        self.last = after;
         let _ = self.terminal.draw(|frame| {
             let area = frame.area();
             for (row, y) in rows.into_iter().zip(area.y..area.bottom()) {
@@ -79,15 +83,16 @@ impl Live {
 
     fn view(&self, after: Duration) -> Vec<Line<'static>> {
         let mut rows = vec![Line::default()];
-        for pod in self.pods.iter().flatten() {
+        for (place, pod) in self.pods.iter().enumerate() {
+            let Some(pod) = pod else { continue };
             rows.push(self.header(pod, after));
             if pod.gone {
                 continue;
             }
-            let init = pod.status.init_container_statuses.len();
-            for (n, container) in containers(&pod.status).enumerate() {
+            for container in containers(&pod.status) {
                 let view = pod.views.iter().find(|view| view.name == container.name);
-                rows.push(self.container(container, view, after, n < init));
+                let role = self.roles[place].get(&container.name).copied().unwrap_or_default();
+                rows.push(self.container(container, view, after, role));
             }
         }
         rows.push(Line::styled(format!("  {}", self.footer), faint()));
@@ -121,7 +126,7 @@ impl Live {
         container: &ContainerStatus,
         view: Option<&ContainerView>,
         after: Duration,
-        init: bool,
+        role: &str,
     ) -> Line<'static> {
         let spinner = SPINNER[self.ticks % SPINNER.len()];
         let retry = view.and_then(|view| view.back_off_until);
@@ -142,7 +147,7 @@ impl Live {
             Span::raw("  "),
             Span::styled(format!("{mark} "), color),
             Span::raw(format!("{:<20}", container.name)),
-            Span::styled(if init { "init  " } else { "app   " }, faint()),
+            Span::styled(format!("{role:<9}"), faint()),
             Span::styled(format!("{text:<32}"), color),
         ];
         if container.restart_count > 0 {
@@ -189,8 +194,9 @@ impl Reporter for Live {
                 self.above(prefixed(after, &name, Span::styled(text, style)));
             }
             What::Log(container, line) => {
-                let text = Span::raw(printable(&line.text));
-                self.above(prefixed(after, container, text));
+                let mut row = prefixed(after, container, Span::styled("│ ", faint()));
+                row.spans.push(Span::raw(printable(&line.text)));
+                self.above(row);
             }
         }
         self.draw(after);
@@ -209,12 +215,24 @@ impl Reporter for Live {
     }
 
     fn finish(&mut self) {
+        self.footer.clear();
+        self.draw(self.last);
         // The shell's prompt comes below the view.
         let bottom = self.terminal.get_frame().area().bottom().saturating_sub(1);
         let _ = self.terminal.set_cursor_position((0, bottom));
         let _ = self.terminal.show_cursor();
         println!();
     }
+}
+
+/// What its containers are for, by name.
+fn roles(pod: &k8s::Pod) -> HashMap<String, &'static str> {
+    let Some(spec) = &pod.spec else { return HashMap::new() };
+    let init = spec.init_containers.iter().flatten().map(|container| {
+        let stays = container.restart_policy.as_deref() == Some("Always");
+        (container.name.clone(), if stays { "sidecar" } else { "init" })
+    });
+    init.chain(spec.containers.iter().map(|container| (container.name.clone(), "app"))).collect()
 }
 
 fn terminal(rows: u16) -> io::Result<Terminal<CrosstermBackend<io::Stdout>>> {

@@ -16,7 +16,7 @@ use husk_agent::{AgentConfig, ImageTable, LocalNode};
 
 use self::happening::Reporter;
 use self::session::{Ending, Session};
-use crate::manifest::{self, Manifests};
+use crate::manifest::{self, Found, Manifests};
 use crate::span::Span;
 use crate::{BAD_INPUT, check};
 
@@ -86,7 +86,7 @@ impl Run {
                 return Ok(refuse(&manifests));
             }
             check::report(&manifests);
-            let reporter = self.reporter(&node, manifests.pods.len())?;
+            let reporter = self.reporter(&node, &manifests.pods)?;
             let ending = Session::begin(node, manifests.pods, reporter, self.timeout).finish().await;
             Ok(match ending {
                 Ending::Succeeded => ExitCode::SUCCESS,
@@ -96,12 +96,12 @@ impl Run {
         })
     }
 
-    fn reporter(&self, node: &LocalNode, pods: usize) -> Result<Box<dyn Reporter>> {
+    fn reporter(&self, node: &LocalNode, pods: &[Found]) -> Result<Box<dyn Reporter>> {
         let terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
         let output = self.output.unwrap_or(if terminal { Output::Live } else { Output::Lines });
         Ok(match output {
             Output::Live => Box::new(live::Live::new(pods).context("no live view here: use -o lines")?),
-            Output::Lines => Box::new(lines::Lines::new(pods)),
+            Output::Lines => Box::new(lines::Lines::new(pods.len())),
             Output::Json => Box::new(json::Json::new(node.epoch())?),
         })
     }

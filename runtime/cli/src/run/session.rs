@@ -40,6 +40,8 @@ pub(crate) struct Session {
     reporter: Box<dyn Reporter>,
     notices: broadcast::Receiver<Notice>,
     logs: Vec<Followed>,
+    /// Lines that were read and not shown, by time.
+    waiting: Vec<(Duration, Who, Arc<str>, Line)>,
     /// Some log has grown.
     grown: Arc<Notify>,
     pods: HashMap<PodUid, OnePod>,
@@ -101,6 +103,7 @@ impl Session {
             reporter,
             notices,
             logs: all_logs,
+            waiting: Vec::new(),
             grown,
             pods,
             began: Instant::now(),
@@ -125,18 +128,20 @@ impl Session {
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while !self.pods.values().all(|pod| pod.gone) {
             tokio::select! {
+                // In this order: the user first, and lines only when all that happened before them was told.
+                biased;
+                () = interrupt.next() => self.interrupted(),
+                () = &mut time_is_up, if !self.timed_out => self.time_is_up(),
                 notice = self.notices.recv() => match notice {
                     Ok(notice) => self.notice(notice),
                     Err(RecvError::Lagged(missed)) => self.note(&format!("{missed} happenings came too fast to be shown")),
                     Err(RecvError::Closed) => break,
                 },
-                () = self.grown.notified() => self.show_lines(),
-                () = interrupt.next() => self.interrupted(),
-                () = &mut time_is_up, if !self.timed_out => self.time_is_up(),
+                () = self.grown.notified() => self.show_lines(None),
                 _ = tick.tick() => self.reporter.tick(self.began.elapsed()),
             }
         }
-        self.show_lines();
+        self.show_lines(None);
         self.reporter.finish();
         self.ending()
     }
@@ -156,7 +161,7 @@ impl Session {
             Notice::Gone { at, pod } => (at, pod, What::Gone),
         };
         // What a container wrote comes before what became of it.
-        self.show_lines();
+        self.show_lines(Some(at.since_epoch()));
         let Some(one) = self.pods.get_mut(&pod) else { return };
         self.reporter.happened(at.since_epoch().saturating_sub(self.offset), &one.who, &what);
         match what {
@@ -173,18 +178,18 @@ impl Session {
         }
     }
 
-    /// Shows the lines that are there, in the order they were written in.
-    fn show_lines(&mut self) {
-        let mut lines = Vec::new();
+    /// Shows the lines that are there, in the order they were written in; with a time only those from before it.
+    fn show_lines(&mut self, before: Option<Duration>) {
         for log in &mut self.logs {
             while let Some(line) = log.next() {
-                lines.push((log.who.clone(), Arc::clone(&log.container), line));
+                let at = line.time.duration_since(self.node.epoch()).unwrap_or_default();
+                self.waiting.push((at, log.who.clone(), Arc::clone(&log.container), line));
             }
         }
-        lines.sort_by_key(|(_, _, line)| line.time);
-        for (who, container, line) in lines {
-            let after = line.time.duration_since(self.node.epoch()).unwrap_or_default().saturating_sub(self.offset);
-            self.reporter.happened(after, &who, &What::Log(container, line));
+        self.waiting.sort_by_key(|(at, ..)| *at);
+        let count = before.map_or(self.waiting.len(), |before| self.waiting.partition_point(|(at, ..)| *at <= before));
+        for (at, who, container, line) in self.waiting.drain(..count) {
+            self.reporter.happened(at.saturating_sub(self.offset), &who, &What::Log(container, line));
         }
     }
 

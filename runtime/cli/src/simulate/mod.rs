@@ -101,7 +101,7 @@ impl Simulate {
         if let Some(scenario) = &self.scenario {
             parts[0] = format!("{} with {}", parts[0], name(scenario));
         }
-        let end = timeline.gone.unwrap_or(timeline.end).since_epoch();
+        let end = timeline.duration();
         let end = if end.as_secs() < 10 { end } else { Duration::from_secs_f64(end.as_secs_f64().round()) };
         parts.push(format!("{} of virtual time", Span(end)));
         parts.join("  ·  ")

@@ -40,15 +40,15 @@ pub(crate) fn play(meta: PodMeta, spec: PodSpec, scenario: &Scenario, until: Dur
         }
         recorder.settled(now, node.status(&pod));
         if gone {
-            return Ok(recorder.finish(with_tail(now)));
+            return Ok(recorder.over(now));
         }
         let next = match (runtime.next_due(), node.next_wake()) {
             (Some(due), Some(wake)) => due.min(wake),
             (Some(at), None) | (None, Some(at)) => at,
-            (None, None) => return Ok(recorder.finish(with_tail(now))),
+            (None, None) => return Ok(recorder.over(now)),
         };
         if next > until {
-            return Ok(recorder.finish(until));
+            return Ok(recorder.cut(until));
         }
         now = now.max(next);
         match runtime.pop_due(now) {
@@ -60,9 +60,4 @@ pub(crate) fn play(meta: PodMeta, spec: PodSpec, scenario: &Scenario, until: Dur
         }
     }
     bail!("the simulation makes no progress at {now:?}: please report this with the manifest and the scenario")
-}
-
-/// A little more, so that the picture shows where it all led to.
-fn with_tail(now: Instant) -> Instant {
-    now + (now.since_epoch() / 25).max(Duration::from_millis(200))
 }

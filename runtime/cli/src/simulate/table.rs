@@ -128,7 +128,7 @@ pub(crate) fn table(timeline: &Timeline) -> String {
 /// How it ended, in a few lines.
 fn summary(timeline: &Timeline) -> String {
     let mut out = String::new();
-    let end = Span(timeline.gone.unwrap_or(timeline.end).since_epoch());
+    let end = Span(timeline.duration());
     let verb = if timeline.gone.is_some() { "gone" } else { timeline.last_phase().as_str() };
     let _ = write!(out, "\n{} is {verb} after {end}.", timeline.pod);
     let restarts: Vec<_> =
@@ -160,7 +160,7 @@ pub(crate) fn json(timeline: &Timeline) -> serde_json::Value {
         .collect();
     serde_json::json!({
         "pod": timeline.pod,
-        "seconds": timeline.end.since_epoch().as_secs_f64(),
+        "seconds": timeline.duration().as_secs_f64(),
         "phase": timeline.last_phase().as_str(),
         "gone": timeline.gone.is_some(),
         "containers": lanes,

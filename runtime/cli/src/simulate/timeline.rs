@@ -1,6 +1,7 @@
 //! What a simulation showed: per container its states over time, probes and events; the pod's phases and conditions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use husk_core::event::{Event, EventKind};
 use husk_core::io::ProbeOutcome;
@@ -19,6 +20,8 @@ pub(crate) struct Timeline {
     pub(crate) pod: String,
     /// Where the picture ends.
     pub(crate) end: Instant,
+    /// When the last thing happened, if it came to an end by itself.
+    pub(crate) over: Option<Instant>,
     /// Phases, without gaps.
     pub(crate) phases: Vec<(Instant, Phase)>,
     /// Changes of conditions: when, which, to what, why.
@@ -188,6 +191,11 @@ impl Timeline {
         changes.iter().zip(ends).map(|((from, what), to)| (*from, to, what)).collect()
     }
 
+    /// Time from the beginning to the end.
+    pub(crate) fn duration(&self) -> Duration {
+        self.over.unwrap_or(self.end).since_epoch()
+    }
+
     /// The phase when the picture ends.
     pub(crate) fn last_phase(&self) -> Phase {
         self.phases.last().map_or(Phase::Pending, |(_, phase)| *phase)
@@ -319,8 +327,15 @@ impl Recorder {
     }
 
     /// The picture ends here.
-    pub(super) fn finish(mut self, end: Instant) -> Timeline {
+    pub(super) fn cut(mut self, end: Instant) -> Timeline {
         self.timeline.end = end;
+        self.timeline
+    }
+
+    /// It is over. The picture goes on a little, so that it shows where it all led to.
+    pub(super) fn over(mut self, now: Instant) -> Timeline {
+        self.timeline.end = now + (now.since_epoch() / 25).max(Duration::from_millis(200));
+        self.timeline.over = Some(now);
         self.timeline
     }
 
