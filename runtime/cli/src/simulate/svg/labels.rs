@@ -3,6 +3,9 @@
 /// Average width of a character at the size of a label.
 const CHARACTER: f64 = 5.6;
 
+/// Classes of labels that are set in bold.
+const BOLD: [&str; 2] = ["bad-label", "well-label"];
+
 /// A label that wants a place.
 #[derive(Clone, Debug)]
 pub(super) struct Label {
@@ -31,7 +34,7 @@ pub(super) fn place(mut labels: Vec<Label>, marks: &[f64], left: f64, right: f64
     labels.sort_by(|a, b| a.rank.cmp(&b.rank).then(a.x.total_cmp(&b.x)));
     let mut placed: Vec<(f64, f64, Label)> = Vec::new();
     for label in labels {
-        let width = width(&label.text);
+        let width = width(&label.text) * if BOLD.contains(&label.class) { 1.15 } else { 1.0 };
         // Beside its mark, or else before it.
         let choices = [label.x + 6.0, label.x - 6.0 - width];
         let free = |from: f64| {
