@@ -44,8 +44,8 @@ pub fn should_restart_on_failure(container: &ContainerSpec, pod: RestartPolicy) 
 
 /// Does a container want to be started, given its newest instance?
 ///
-/// An instance that a probe or hook had stopped counts as failed whatever its exit code (RESTART-10); one that was stopped
-/// because of a change is replaced under every policy (POD-08).
+/// An instance that a probe or hook had stopped counts as failed whatever its exit code (RESTART-10), if no rule is for that
+/// code; one that was stopped because of a change is replaced under every policy (POD-08).
 pub fn should_start(container: &ContainerSpec, pod: RestartPolicy, deleting: bool, newest: Option<&Instance>) -> bool {
     if deleting {
         return false;
@@ -65,7 +65,8 @@ pub fn should_restart_exited(container: &ContainerSpec, pod: RestartPolicy, exit
             true
         }
         Some(StopReason::LivenessProbe | StopReason::StartupProbe | StopReason::PostStartHook) => {
-            should_restart_on_failure(container, pod)
+            // It has exited all the same, so its rules are asked first (RESTART-08).
+            matching_rule(container, exited.exit_code).is_some() || should_restart_on_failure(container, pod)
         }
         Some(StopReason::PodEnds | StopReason::Unknown) | None => {
             should_restart_after_exit(container, pod, exited.exit_code)

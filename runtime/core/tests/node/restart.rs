@@ -340,3 +340,33 @@ fn a_container_that_can_not_be_started_is_tried_again_under_its_policy() {
     world.run_until(60.0);
     assert_eq!(world.phase(), Phase::Failed);
 }
+
+// spec: RESTART-06
+#[test]
+fn in_reduced_mode_delays_go_from_one_second_to_sixty_and_the_nodes_maximum_wins() {
+    let starts = |max: Option<u64>, until| {
+        let config = NodeConfig { crash_loop: BackoffConfig::reduced(max.map(secs)), ..NodeConfig::default() };
+        let mut world = World::configured(config, pod(Always, vec![], vec![container("a0")]), &[("a0", exits(0, 1))]);
+        world.run_until(until);
+        world.starts("a0")
+    };
+    assert_eq!(starts(None, 190.0), [0.0, 0.0, 1.0, 3.0, 7.0, 15.0, 31.0, 63.0, 123.0, 183.0]);
+    assert_eq!(starts(Some(3), 12.0), [0.0, 0.0, 1.0, 3.0, 6.0, 9.0, 12.0]);
+    assert_eq!(starts(Some(300), 260.0)[8..], [127.0, 255.0], "above 60 s if the node says so");
+}
+
+// spec: RESTART-08
+#[test]
+fn a_rule_holds_for_an_end_by_the_liveness_probe_too() {
+    let watched = ContainerSpec {
+        liveness_probe: Some(probe(Handler::Exec)),
+        ..with_rules("a0", Never, &[restart_on(ExitCodeOperator::In, &[143])])
+    };
+    let failing =
+        Script { probes: vec![(ProbeKind::Liveness, secs(0), secs(1000), ProbeOutcome::Failure)], ..Script::default() };
+    let mut world = World::with(pod(Never, vec![], vec![watched, container("a1")]), &[("a0", failing)]);
+    world.run_until(100.0);
+    assert!(world.starts("a0").len() > 1, "{:?}", world.starts("a0"));
+    assert!(world.is_running("a1"));
+    assert_eq!(world.phase(), Phase::Running);
+}
