@@ -31,8 +31,9 @@ it lists their tests instead, and writes nothing.
 
   --check   write nothing; it is an error if docs/conformance.md is not up to date
 
-It is an error if a tag names no row or stands above no test, and if a test that claims
-a row is ignored, or did not run and pass in the last `cargo xtask test`.",
+It is an error if a tag names no row or stands above no test, if a test that claims a
+row is ignored, or did not run and pass in the last `cargo xtask test`, and if a row of
+tier core has neither a test nor an exclusion.",
     run: |mut arguments| {
         let check = arguments.contains("--check");
         let rows: Vec<String> = arguments.finish().iter().map(|row| row.to_string_lossy().into_owned()).collect();
@@ -157,7 +158,7 @@ fn read(root: &Path) -> Result<(Table, Vec<String>)> {
     Ok((table, errors))
 }
 
-/// Tags and exclusions of rows that are none, and rows that are both excluded and tested.
+/// Tags and exclusions of rows that are none, rows that are both excluded and tested, and core rows that are neither.
 fn contradictions(table: &Table) -> Vec<String> {
     let rows = table.rows();
     let unknown = table.tests.iter().filter(|(row, _)| !rows.contains(&***row)).flat_map(|(row, tests)| {
@@ -168,7 +169,10 @@ fn contradictions(table: &Table) -> Vec<String> {
         (true, Some(_)) => Some(format!("{EXCLUSIONS}: {row} has a test: take it out")),
         (true, None) => None,
     });
-    unknown.chain(excluded).collect()
+    let of_core = table.areas.iter().flat_map(|area| &area.rows).filter(|row| row.tier == "core");
+    let missing = of_core.filter(|row| matches!(table.state(&row.id), State::Missing));
+    let missing = missing.map(|row| format!("{} of tier core has no test, and no reason in {EXCLUSIONS}", row.id));
+    unknown.chain(excluded).chain(missing).collect()
 }
 
 /// Tests that claim a row without having run and passed.
@@ -260,6 +264,22 @@ mod tests {
         assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "a row stands twice");
         assert_eq!(ids.iter().filter(|id| id.starts_with("EDGE-")).count(), 36);
         assert_eq!(ids.len(), 145 + 36);
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_an_error() {
+        let row = |id: &str, tier: &str| rows::Row { id: id.into(), tier: tier.into(), behaviour: String::new() };
+        let rows = vec![row("POD-01", "agent"), row("POD-02", "core"), row("POD-03", "core"), row("POD-04", "core")];
+        let table = Table {
+            areas: vec![Area { name: "POD".into(), title: String::new(), rows }],
+            tests: ["POD-03", "POD-09"].map(|row| (row.to_owned(), vec![test("f.rs", "a")])).into(),
+            exclusions: ["POD-03", "POD-04", "POD-08"].map(|row| (row.to_owned(), "so".to_owned())).into(),
+        };
+        let errors = contradictions(&table);
+        let about = |row: &str, what: &str| errors.iter().any(|error| error.contains(row) && error.contains(what));
+        assert!(about("POD-09", "is no row of docs/rows.tsv") && about("POD-08", "is no row of docs/rows.tsv"));
+        assert!(about("POD-03", "has a test: take it out") && about("POD-02", "has no test"));
+        assert_eq!(errors.len(), 4, "{errors:?}");
     }
 
     #[test]

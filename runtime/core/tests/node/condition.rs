@@ -1,8 +1,9 @@
 use husk_core::Input;
 use husk_core::io::ProbeOutcome;
 use husk_core::spec::RestartPolicy::{Always, Never, OnFailure};
-use husk_core::spec::{ContainerSpec, Handler, Probe, ProbeKind};
+use husk_core::spec::{ContainerSpec, Handler, PodSpec, Probe, ProbeKind};
 use husk_core::status::{Condition, ConditionStatus, Phase};
+use husk_core::time::Instant;
 
 use crate::world::{Script, World, container, exits, lives, pod, probe, secs, sidecar};
 
@@ -201,4 +202,61 @@ fn with_them_it_is_true_after_the_last_succeeded_and_stays_so() {
     world.run_until(300.0);
     assert_eq!(says(&world, "Initialized"), yes(), "while sidecars and apps crash and come back");
     assert_eq!(since(&world, "Initialized"), 5.0);
+}
+
+fn set(world: &mut World, kind: &'static str, status: ConditionStatus) {
+    let condition = Condition {
+        kind: kind.into(),
+        status,
+        reason: "".into(),
+        message: String::new(),
+        last_transition_time: None,
+        observed_generation: 0,
+    };
+    let pod = world.uid.clone();
+    world.input(Input::ConditionSet { pod, condition });
+}
+
+// spec: COND-04, COND-05
+#[test]
+fn ready_follows_what_clients_say_of_the_gate() {
+    let spec = PodSpec { readiness_gates: vec!["example.com/lb".into()], ..pod(Always, vec![], vec![container("a0")]) };
+    let mut world = World::with(spec, &[]);
+    world.run_until(5.0);
+    let ready = |world: &World| {
+        let (ready, containers) = (world.condition("Ready"), world.condition("ContainersReady"));
+        assert_eq!(containers.status, ConditionStatus::True);
+        (ready.status, ready.reason.to_string(), ready.message)
+    };
+    let held = |message: &str| (ConditionStatus::False, "ReadinessGatesNotReady".to_owned(), message.to_owned());
+    let free = (ConditionStatus::True, String::new(), String::new());
+    let missing = "corresponding condition of pod readiness gate \"example.com/lb\" does not exist.";
+    assert_eq!(ready(&world), held(missing));
+    set(&mut world, "example.com/lb", ConditionStatus::True);
+    assert_eq!(ready(&world), free);
+    world.run_until(20.0);
+    set(&mut world, "example.com/lb", ConditionStatus::False);
+    let no = "the status of pod readiness gate \"example.com/lb\" is not \"True\", but False";
+    assert_eq!(ready(&world), held(no));
+    assert_eq!(world.condition("Ready").last_transition_time, Some(Instant::from_secs(1020)));
+    set(&mut world, "example.com/lb", ConditionStatus::True);
+    assert_eq!(ready(&world), free);
+    assert_eq!(world.starts("a0"), [0.0], "a gate restarts nothing");
+}
+
+// spec: COND-05
+#[test]
+fn clients_can_not_overwrite_what_the_node_says() {
+    let slow = Script { start_delay: secs(30), ..Script::default() };
+    let mut world = World::with(pod(Always, vec![], vec![container("a0")]), &[("a0", slow)]);
+    world.run_until(5.0);
+    for kind in ["Ready", "ContainersReady", "Initialized", "PodScheduled", "PodReadyToStartContainers"] {
+        let before = world.condition(kind);
+        let other = if before.status == ConditionStatus::True { ConditionStatus::False } else { ConditionStatus::True };
+        set(&mut world, kind, other);
+        assert_eq!(world.condition(kind), before);
+        assert_eq!(world.status().conditions.iter().filter(|c| c.kind == kind).count(), 1);
+    }
+    world.run_until(40.0);
+    assert_eq!(world.condition("Ready").status, ConditionStatus::True);
 }

@@ -3,6 +3,7 @@
 mod condition;
 mod deadline;
 mod edge_cases;
+mod ephemeral;
 mod event;
 mod hook;
 mod init;
