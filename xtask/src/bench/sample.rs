@@ -31,13 +31,19 @@ impl Sample {
                 bail!("{}: {status}", line(&command));
             }
         }
-        times.sort_unstable();
-        Ok(Self { times })
+        Ok(Self::from(times))
     }
 
     /// The middle one.
     pub(super) fn median(&self) -> Duration {
         self.times[self.times.len() / 2]
+    }
+}
+
+impl From<Vec<Duration>> for Sample {
+    fn from(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        Self { times }
     }
 }
 

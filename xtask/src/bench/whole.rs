@@ -1,13 +1,14 @@
 //! Whole commands, side by side.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::sample::Sample;
-use crate::run::{target_dir, which};
+use crate::run::{cargo, line as line_of, output, run, target_dir, which};
 
 /// Containers that run one after the other in the pod that measures a container's life.
 const IN_A_ROW: usize = 100;
@@ -43,17 +44,13 @@ pub(super) fn measure(husk: &Path, runs: usize) -> Result<()> {
     let warm = Sample::of(runs, || husk_run(&hello, true))?;
     println!("  husk run, warm              {warm}");
     let times = |other: &Sample| other.median().as_secs_f64() / warm.median().as_secs_f64();
-    match which("wasmtime") {
-        None => println!("  wasmtime run                not installed: cargo install wasmtime-cli --version ^48"),
-        Some(wasmtime) => {
-            let sample = Sample::of(runs, || {
-                let mut command = Command::new(&wasmtime);
-                command.args(["run", "-C", "cache=y", "--argv0", "toolbox"]).arg(&toolbox).args(["echo", "hello"]);
-                Ok(command)
-            })?;
-            println!("  wasmtime run, its cache     {sample}, {:.2} of husk", times(&sample));
-        }
-    }
+    let wasmtime = wasmtime()?;
+    let sample = Sample::of(runs, || {
+        let mut command = Command::new(&wasmtime);
+        command.args(["run", "-C", "cache=y", "--argv0", "toolbox"]).arg(&toolbox).args(["echo", "hello"]);
+        Ok(command)
+    })?;
+    println!("  wasmtime run, its cache     {sample}, {:.2} of husk", times(&sample));
     match which("crun").and_then(|crun| bundle(&folder).ok().map(|bundle| (crun, bundle))) {
         None => println!("  crun run                    not installed: it is in most distributions"),
         Some((crun, bundle)) => {
@@ -69,11 +66,37 @@ pub(super) fn measure(husk: &Path, runs: usize) -> Result<()> {
             }
         }
     }
+    let firsts = (0..runs).map(|_| first_output(husk_run(&hello, true)?)).collect::<Result<Vec<_>>>()?;
+    println!("  from apply to first output  {}", Sample::from(firsts));
     husk_run(&row, true)?.stdout(std::process::Stdio::null()).status()?;
     let row = Sample::of(runs.min(5), || husk_run(&row, true))?;
     let each = (row.median().saturating_sub(warm.median())).as_secs_f64() * 1000.0 / IN_A_ROW as f64;
     println!("  {IN_A_ROW} init containers, warm   {row}, {each:.2} ms each");
     Ok(())
+}
+
+/// The wasmtime of the line that husk is built on, from the registry.
+fn wasmtime() -> Result<PathBuf> {
+    let tools = target_dir().join("bench").join("tools");
+    let program = tools.join("bin").join("wasmtime");
+    if !program.is_file() {
+        run(cargo().args(["install", "wasmtime-cli", "--version", "^48", "--locked", "--root"]).arg(&tools))?;
+    }
+    Ok(program)
+}
+
+/// Time from the first event of a pod to the first line that its guest wrote.
+fn first_output(mut command: Command) -> Result<Duration> {
+    let output = output(&mut command)?;
+    let time = |kind: &str| {
+        let line = output.lines().find(|line| line.contains(&format!(r#""type":"{kind}""#)));
+        let stamp = line.and_then(|line| line.split_once(r#""time":""#)).and_then(|(_, rest)| rest.split_once('Z'));
+        let seconds = stamp.and_then(|(stamp, _)| stamp.rsplit_once(':')).and_then(|(_, s)| s.parse::<f64>().ok());
+        seconds.with_context(|| format!("no {kind} with a time in the output of {}", line_of(&command)))
+    };
+    // Only the seconds are read: a run takes less than a minute.
+    let took = (time("log")? - time("event")?).rem_euclid(60.0);
+    Ok(Duration::from_secs_f64(took))
 }
 
 fn pod(name: &str, init: &str, apps: &str) -> String {
@@ -88,7 +111,7 @@ fn container(name: &str, image: &Path, command: &str) -> String {
 }
 
 /// A container of the host's own files, to be run by crun.
-fn bundle(folder: &Path) -> Result<std::path::PathBuf> {
+fn bundle(folder: &Path) -> Result<PathBuf> {
     let bundle = folder.join("crun");
     fs::create_dir_all(bundle.join("root"))?;
     let mounts: Vec<String> = ["/bin", "/lib", "/lib64", "/usr"]
