@@ -187,11 +187,11 @@ fn workspace(verb: &str) -> Command {
 
 /// Runs `cargo test`, shows what it writes, adds up its summaries and notes which tests passed.
 fn count_tests(set: &str, command: impl Fn() -> Command, count: &mut Count) -> Result<()> {
+    let mut recorder = Recorder::begin(set)?;
     // Built first, for cargo to say which source file each binary comes from.
     let mut build = command();
     build.args(["--no-run", "--message-format=json-render-diagnostics"]).stderr(Stdio::inherit());
-    let artifacts = output(&mut build)?;
-    let mut recorder = Recorder::begin(set, &artifacts, &root())?;
+    recorder.built(&output(&mut build)?, &root());
     // One pipe for both: cargo says on stderr which binary it runs, and what the tests say belongs below it.
     let (reader, writer) = std::io::pipe().context("could not make a pipe")?;
     let mut command = command();

@@ -98,16 +98,20 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// A run begins. What its predecessor left is forgotten at once: an interrupted run proves nothing.
-    ///
-    /// `artifacts` is what `cargo test --no-run --message-format=json` said; paths are noted relative to `base`.
-    pub(crate) fn begin(set: &str, artifacts: &str, base: &Path) -> Result<Self> {
+    /// A run begins, before anything is built for it. What its predecessor left is forgotten at once: a run that does not
+    /// build or is interrupted proves nothing.
+    pub(crate) fn begin(set: &str) -> Result<Self> {
         let mut all = TestsRun::load();
         all.sets.remove(set);
         all.store()?;
         let begun = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let passed = Set { begun, ..Set::default() };
-        Ok(Self { set: set.to_owned(), passed, roots: roots(artifacts, base), current: None })
+        Ok(Self { set: set.to_owned(), passed, roots: BTreeMap::new(), current: None })
+    }
+
+    /// It is built. `artifacts` is what `cargo test --no-run --message-format=json` said; paths are noted relative to `base`.
+    pub(crate) fn built(&mut self, artifacts: &str, base: &Path) {
+        self.roots = roots(artifacts, base);
     }
 
     /// One line of cargo or of a test binary.
