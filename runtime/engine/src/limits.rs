@@ -8,8 +8,14 @@ use wasmtime::ResourceLimiter;
 /// Bytes that one element of a table takes.
 const TABLE_ELEMENT: u64 = size_of::<usize>() as u64;
 
-/// Instances, memories and tables that one guest may create: far more than toolchains make, few enough to bound the node.
-const MAX_PARTS: usize = 1000;
+/// More than any processor can address: growth by this much fails, whatever the container may have.
+const ADDRESS_SPACE: u64 = 1 << 48;
+
+/// Linear memories that one guest may create. Each reserves 4 GiB of address space, and toolchains make one per module.
+const MAX_MEMORIES: usize = 16;
+
+/// Instances, and tables, that one guest may create: more than toolchains make, few enough to bound the node.
+const MAX_PARTS: usize = 256;
 
 /// The guest asked for more memory than its container may have.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -37,6 +43,10 @@ impl Account {
         self.used.load(Ordering::Relaxed)
     }
 
+    fn is_unlimited(&self) -> bool {
+        self.limit == u64::MAX
+    }
+
     fn take(&self, asked: u64) -> Result<(), OutOfMemory> {
         self.used
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
@@ -56,27 +66,24 @@ impl Account {
 pub(crate) struct Meter {
     account: Arc<Account>,
     held: u64,
-    last: u64,
 }
 
 impl Meter {
     pub(crate) fn new(account: Arc<Account>) -> Self {
-        Self { account, held: 0, last: 0 }
+        Self { account, held: 0 }
     }
 
+    /// Counts what is asked for. It stays counted if the growth fails after that: wasmtime reports failures that weren't asked
+    /// here as well, so to give back on a report is to give back what the guest still has.
     fn grow(&mut self, bytes: u64) -> wasmtime::Result<bool> {
+        if bytes >= ADDRESS_SPACE && self.account.is_unlimited() {
+            return Ok(false);
+        }
         // An error ends the guest here and now, where `Ok(false)` would make `memory.grow` answer -1: on Linux, too, the limit
         // doesn't make malloc fail, it gets the process killed.
         self.account.take(bytes).map_err(wasmtime::Error::from)?;
         self.held += bytes;
-        self.last = bytes;
         Ok(true)
-    }
-
-    fn undo(&mut self) {
-        self.account.give_back(self.last);
-        self.held -= self.last;
-        self.last = 0;
     }
 }
 
@@ -88,23 +95,11 @@ impl ResourceLimiter for Meter {
         self.grow(desired.saturating_sub(current) as u64)
     }
 
-    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
-        tracing::debug!("memory could not grow: {error:#}");
-        self.undo();
-        Ok(())
-    }
-
     fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
         if maximum.is_some_and(|maximum| desired > maximum) {
             return Ok(false);
         }
         self.grow((desired.saturating_sub(current) as u64).saturating_mul(TABLE_ELEMENT))
-    }
-
-    fn table_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
-        tracing::debug!("table could not grow: {error:#}");
-        self.undo();
-        Ok(())
     }
 
     fn instances(&self) -> usize {
@@ -116,7 +111,7 @@ impl ResourceLimiter for Meter {
     }
 
     fn memories(&self) -> usize {
-        MAX_PARTS
+        MAX_MEMORIES
     }
 }
 
@@ -141,6 +136,26 @@ mod tests {
         drop(first);
         assert_eq!(account.used(), 40);
         assert!(second.memory_growing(40, 100, None).is_ok());
+    }
+
+    #[test]
+    fn a_failure_that_was_not_asked_for_gives_nothing_back() {
+        let account = Arc::new(Account::new(Some(100)));
+        let mut meter = Meter::new(account.clone());
+        assert!(meter.memory_growing(0, 60, None).expect("within the limit"));
+        meter.table_grow_failed(wasmtime::Error::msg("overflow")).expect("goes on");
+        meter.memory_grow_failed(wasmtime::Error::msg("overflow")).expect("goes on");
+        assert_eq!(account.used(), 60);
+        assert!(meter.memory_growing(60, 120, None).is_err());
+    }
+
+    #[test]
+    fn what_no_machine_has_is_refused_without_a_limit_and_crosses_any_limit() {
+        let account = Arc::new(Account::new(None));
+        assert!(!Meter::new(account.clone()).memory_growing(0, usize::MAX, None).expect("refused, not an error"));
+        assert_eq!(account.used(), 0);
+        let mut limited = Meter::new(Arc::new(Account::new(Some(100))));
+        assert!(limited.memory_growing(0, usize::MAX, None).is_err());
     }
 
     #[test]

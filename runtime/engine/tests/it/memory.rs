@@ -41,6 +41,15 @@ async fn a_modules_own_maximum_is_no_limit_of_the_container() {
     assert_eq!(limited(image, 3).await, Outcome::Code(0));
 }
 
+#[tokio::test]
+async fn a_guest_has_so_many_memories_and_no_more() {
+    for (memories, is_started) in [(16, true), (17, false)] {
+        let image = image(&format!(r#"(module {} (func (export "_start")))"#, "(memory 0)".repeat(memories))).await;
+        let outcome = start(ContainerConfig::new(image)).await.0.wait().await;
+        assert_eq!(outcome == Outcome::Code(0), is_started, "{memories}: {outcome:?}");
+    }
+}
+
 /// Grows to 10 pages, says "up", and sleeps.
 const HOLDS_TEN: &str = "(drop (memory.grow (i32.const 9)))
     (i32.store (i32.const 0) (i32.const 0x0a7075)) (call $write (i32.const 1) (i32.const 0) (i32.const 3))
