@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Read as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,6 +22,12 @@ const ENTRYPOINT: &str = "entrypoint";
 
 /// Folders below folders that are searched for modules.
 const MAX_DEPTH: usize = 8;
+
+/// Bytes of a module. It is read into memory, and compiling takes a multiple of its size.
+const MAX_MODULE: u64 = 256 << 20;
+
+/// Bytes of the file `entrypoint`.
+const MAX_ENTRYPOINT: u64 = 64 << 10;
 
 /// Why something is no image. Each message names the file and, where there is one, the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +46,22 @@ pub enum ImageError {
         path: PathBuf,
         /// Why.
         source: std::io::Error,
+    },
+    /// It is neither a file nor a directory.
+    #[error("{path}: a {kind}, not a file; give a .wasm file or a directory with one")]
+    NotAFile {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        kind: &'static str,
+    },
+    /// It is bigger than a module may be.
+    #[error("{path}: bigger than the {limit} bytes that this node takes; remove debug information, or split it")]
+    TooBig {
+        /// The file.
+        path: PathBuf,
+        /// The bound.
+        limit: u64,
     },
     /// It is no Wasm.
     #[error("{path}: not a Wasm file ({found}); build the program for wasm32-wasip2 or wasm32-wasip1")]
@@ -276,7 +299,7 @@ impl ModuleFile {
 
 /// Reads a module; its text form is turned into the binary one.
 fn read(path: &Path) -> Result<Vec<u8>, ImageError> {
-    let bytes = fs::read(path).map_err(|error| unreadable(path, error))?;
+    let bytes = read_bounded(path, MAX_MODULE)?;
     if bytes.starts_with(MAGIC) {
         look_for_truncation(path, &bytes)?;
         return Ok(bytes);
@@ -289,6 +312,35 @@ fn read(path: &Path) -> Result<Vec<u8>, ImageError> {
     let text = wat::parse_bytes(&bytes)
         .map_err(|error| ImageError::Text { path: path.to_path_buf(), detail: text_mistake(&error.to_string()) })?;
     Ok(text.into_owned())
+}
+
+/// Reads a regular file. Others may have no end, or wait for somebody to write.
+fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, ImageError> {
+    let failed = |error| unreadable(path, error);
+    let metadata = fs::metadata(path).map_err(failed)?;
+    if let Some(kind) = special(metadata.file_type()) {
+        return Err(ImageError::NotAFile { path: path.to_path_buf(), kind });
+    }
+    let mut bytes = Vec::new();
+    if metadata.len() <= limit {
+        // Bounded again: it may grow meanwhile.
+        fs::File::open(path).and_then(|file| file.take(limit + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    }
+    if metadata.len().max(bytes.len() as u64) > limit {
+        return Err(ImageError::TooBig { path: path.to_path_buf(), limit });
+    }
+    Ok(bytes)
+}
+
+/// What it is, if it isn't a regular file.
+fn special(kind: fs::FileType) -> Option<&'static str> {
+    let kinds = [
+        (kind.is_dir(), "directory"),
+        (kind.is_fifo(), "pipe"),
+        (kind.is_socket(), "socket"),
+        (kind.is_char_device() || kind.is_block_device(), "device"),
+    ];
+    kinds.into_iter().find(|(is, _)| *is).map(|(_, name)| name)
 }
 
 /// The mistake and its place in one line, of a message with the piece of text below it.
@@ -379,7 +431,7 @@ fn collect(
             if depth > 0 && !path.is_symlink() {
                 collect(root, &path, depth - 1, modules)?;
             }
-        } else if is_module(&target) {
+        } else if target.is_file() && is_module(&target) {
             let inside = path.strip_prefix(root).unwrap_or(&path);
             modules.insert(format!("/{}", inside.display()), ModuleFile::open(&path)?);
         }
@@ -401,7 +453,9 @@ fn entry_of(
     modules: &BTreeMap<String, ModuleFile>,
 ) -> Result<(ModuleFile, Vec<String>), ImageError> {
     let file = root.join(ENTRYPOINT);
-    if let Ok(text) = fs::read_to_string(&file) {
+    if file.exists() {
+        let text = read_bounded(&file, MAX_ENTRYPOINT)?;
+        let text = String::from_utf8_lossy(&text);
         let mut words = text.lines().next().unwrap_or_default().split_whitespace().map(String::from);
         let entry = words.next().unwrap_or_default();
         let inside = format!("/{}", entry.trim_start_matches("./").trim_start_matches('/'));

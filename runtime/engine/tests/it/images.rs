@@ -1,6 +1,9 @@
 //! What is no image, and how that is said.
 
+use std::ffi::CString;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use husk_engine::{Image, ImageError};
 
@@ -44,6 +47,33 @@ async fn a_file_that_is_no_wasm() {
         has(&refusal("app.wasm", content).await, &["not a Wasm file", part, "wasm32-wasip2"]);
     }
     has(&refusal("app.wat", "(module\n (func (result i33)))").await, &["line 2, column 16: "]);
+}
+
+/// A pipe that nobody writes to: who opens it waits.
+fn pipe(path: &Path) {
+    let path = CString::new(path.as_os_str().as_bytes()).expect("no zero byte");
+    // SAFETY: the path is a C string that lives as long as the call.
+    let made = unsafe { libc::mkfifo(path.as_ptr(), 0o600) };
+    assert_eq!(made, 0, "{}", std::io::Error::last_os_error());
+}
+
+#[test]
+fn what_has_no_end_is_not_read() {
+    has(&Image::open("/dev/zero").expect_err("refused").to_string(), &["/dev/zero", "a device, not a file"]);
+
+    let directory = tempfile::tempdir().expect("directory");
+    let big = directory.path().join("big.wasm");
+    fs::File::create(&big).and_then(|file| file.set_len((256 << 20) + 1)).expect("made");
+    has(&Image::open(&big).expect_err("refused").to_string(), &["big.wasm", "bigger than"]);
+    fs::remove_file(&big).expect("removed");
+
+    pipe(&directory.path().join("app.wasm"));
+    has(&Image::open(directory.path().join("app.wasm")).expect_err("refused").to_string(), &["app.wasm", "a pipe"]);
+    pipe(&directory.path().join("data"));
+    fs::write(directory.path().join("one.wat"), r#"(module (func (export "_start")))"#).expect("written");
+    assert_eq!(Image::open(directory.path()).expect("image").entry_name(), "one");
+    pipe(&directory.path().join("entrypoint"));
+    has(&Image::open(directory.path()).expect_err("refused").to_string(), &["entrypoint", "a pipe"]);
 }
 
 #[tokio::test]
