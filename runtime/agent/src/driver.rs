@@ -3,6 +3,7 @@
 //! Whatever takes time runs in a task of its own and answers through a channel; the core itself is only ever touched from here.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::Path;
 use std::sync::Arc;
 use std::time;
@@ -20,14 +21,18 @@ use crate::addresses::Addresses;
 use crate::images::NoImage;
 use crate::instance;
 use crate::local::{AgentConfig, pod_folder};
+use crate::logs::Logs;
 use crate::notice::{ContainerView, Notice};
-use crate::pod::{LocalPod, Sandbox};
+use crate::pod::{LocalPod, Sandbox, Work};
 use crate::process::ThisMachine;
 use crate::volumes::Volumes;
 use crate::{hooks, probes};
 
 /// So many probes run at once; others wait their turn (PROBE-14).
 const MOST_PROBES: usize = 64;
+
+/// So long the agent waits for its guests when it is shut down; a guest that was killed ends at its next check.
+const SHUTDOWN: time::Duration = time::Duration::from_secs(10);
 
 /// What the agent's owner wants.
 pub(crate) enum Command {
@@ -76,6 +81,7 @@ pub(crate) struct Driver {
     answer: mpsc::UnboundedSender<Answer>,
     answers: mpsc::UnboundedReceiver<Answer>,
     notices: broadcast::Sender<Notice>,
+    logs: Logs,
 }
 
 impl Driver {
@@ -85,6 +91,7 @@ impl Driver {
         engine: Engine,
         addresses: Addresses,
         notices: broadcast::Sender<Notice>,
+        logs: Logs,
     ) -> Self {
         let (answer, answers) = mpsc::unbounded_channel();
         let crash_loop = BackoffConfig::standard(config.max_container_restart_period);
@@ -103,6 +110,7 @@ impl Driver {
             answer,
             answers,
             notices,
+            logs,
         }
     }
 
@@ -122,7 +130,7 @@ impl Driver {
             tokio::select! {
                 command = commands.recv() => match command {
                     Some(command) => self.command(command),
-                    None => return self.abandon(),
+                    None => return self.abandon().await,
                 },
                 Some(answer) = self.answers.recv() => self.answered(answer),
                 () = sleep => self.node.advance(self.now()),
@@ -143,7 +151,12 @@ impl Driver {
         match command {
             Command::Apply(local) => {
                 let (meta, spec) = (core_meta(&local.pod), core_spec(&local.pod));
-                self.pods.insert(PodUid::from(meta.uid.as_str()), *local);
+                match self.pods.entry(PodUid::from(meta.uid.as_str())) {
+                    Entry::Occupied(known) => known.into_mut().update(*local),
+                    Entry::Vacant(unknown) => {
+                        unknown.insert(*local);
+                    }
+                }
                 self.fact(Input::Applied { meta, spec: Box::new(spec) });
             }
             Command::Delete { pod, grace_seconds } => self.fact(Input::DeleteRequested { pod, grace_seconds }),
@@ -158,6 +171,12 @@ impl Driver {
                 }
                 if let Input::Exited { instance, .. } = &input {
                     self.instances.remove(instance);
+                    self.end_hooks(instance);
+                }
+                if let Input::TornDown { pod, .. } = &input
+                    && let Some(local) = self.pods.get_mut(pod)
+                {
+                    local.work = Work::None;
                 }
                 self.fact(input);
             }
@@ -168,19 +187,28 @@ impl Driver {
                 }
                 self.fact(Input::ImageReady { instance, image_id, already_present: true });
             }
-            Answer::SetUp { pod, attempt, result } => match result {
-                Ok(sandbox) => {
-                    let ips = vec![sandbox.address.ip().to_string()];
-                    if let Some(local) = self.pods.get_mut(&pod) {
-                        local.set_up(sandbox);
-                    }
-                    self.fact(Input::SandboxReady { pod, attempt, ips });
-                }
-                Err((reason, message)) => {
-                    self.fact(Input::SandboxFailed { pod, attempt, reason: reason.into(), message });
-                }
-            },
+            Answer::SetUp { pod, attempt, result } => self.was_set_up(pod, attempt, result),
             Answer::Started { instance, result } => self.started(instance, result),
+        }
+    }
+
+    fn was_set_up(&mut self, pod: PodUid, attempt: u32, result: Result<Sandbox, (&'static str, String)>) {
+        // Forgotten only once it is torn down, which waits for this.
+        let Some(local) = self.pods.get_mut(&pod) else { return };
+        let work = std::mem::take(&mut local.work);
+        let input = match result {
+            Ok(sandbox) => {
+                let ips = vec![sandbox.address.ip().to_string()];
+                local.set_up(sandbox);
+                Input::SandboxReady { pod: pod.clone(), attempt, ips }
+            }
+            Err((reason, message)) => {
+                Input::SandboxFailed { pod: pod.clone(), attempt, reason: reason.into(), message }
+            }
+        };
+        match work {
+            Work::SettingUp { then_tear_down: Some(attempt) } => self.tear_down(pod, attempt),
+            _ => self.fact(input),
         }
     }
 
@@ -201,7 +229,8 @@ impl Driver {
         let answer = self.answer.clone();
         tokio::spawn(async move {
             let outcome = container.wait().await;
-            let _ = answer.send(Answer::Fact(Input::Exited { instance, outcome, message: String::new() }));
+            let message = container.detail().unwrap_or_default();
+            let _ = answer.send(Answer::Fact(Input::Exited { instance, outcome, message }));
         });
     }
 
@@ -234,18 +263,21 @@ impl Driver {
             }
             Action::Teardown { pod, attempt } => self.tear_down(pod, attempt),
             Action::StatusChanged { pod } => self.tell_status(pod),
-            Action::Gone { pod } => {
+            // Only the object: what is left of the pod may still run, and is torn down behind it.
+            Action::Gone { pod } => self.tell(Notice::Gone { at: self.now(), pod }),
+            Action::Forget { pod } => {
                 self.pods.remove(&pod);
-                self.tell(Notice::Gone { at: self.now(), pod });
+                self.logs.forget(&pod);
             }
             // Nothing is kept beyond the end of the process yet.
-            Action::Persist { .. } | Action::Forget { .. } => {}
+            Action::Persist { .. } => {}
             Action::Record { event } => self.tell(Notice::Event { at: self.now(), event: Arc::new(event) }),
         }
     }
 
     fn set_up(&mut self, pod: PodUid, attempt: u32) {
-        let Some(local) = self.pods.get(&pod) else { return };
+        let Some(local) = self.pods.get_mut(&pod) else { return };
+        local.work = Work::SettingUp { then_tear_down: None };
         let (object, addresses) = (local.pod.clone(), self.addresses.clone());
         let folder = pod_folder(&self.config.data_dir, &pod).join("volumes");
         self.answer_blocking(move || {
@@ -352,8 +384,23 @@ impl Driver {
         self.hooks.insert(key, task);
     }
 
+    /// Whom a hook talks to may never answer: it ends with its instance.
+    fn end_hooks(&mut self, instance: &InstanceRef) {
+        for hook in [Hook::PostStart, Hook::PreStop] {
+            if let Some(task) = self.hooks.remove(&(instance.clone(), hook)) {
+                task.abort();
+            }
+        }
+    }
+
     fn tear_down(&mut self, pod: PodUid, attempt: u32) {
-        let sandbox = self.pods.get_mut(&pod).and_then(|local| local.sandbox.take());
+        let Some(local) = self.pods.get_mut(&pod) else { return };
+        if let Work::SettingUp { then_tear_down } = &mut local.work {
+            *then_tear_down = Some(attempt);
+            return;
+        }
+        local.work = Work::TearingDown;
+        let sandbox = local.sandbox.take();
         let folder = pod_folder(&self.config.data_dir, &pod);
         self.answer_blocking(move || {
             remove(&folder);
@@ -396,15 +443,31 @@ impl Driver {
     }
 
     /// Nobody wants the agent any more: nothing of its pods stays behind.
-    fn abandon(self) {
-        for slot in self.instances.into_values() {
-            if let Slot::Running(running) = slot {
-                running.kill();
+    async fn abandon(mut self) {
+        self.hooks.drain().for_each(|(_, task)| task.abort());
+        for slot in self.instances.values_mut() {
+            match slot {
+                Slot::Starting { kill } => *kill = true,
+                Slot::Running(running) => running.kill(),
             }
+        }
+        let quiet = async {
+            while self.is_busy() {
+                // What the core orders now is not carried out any more.
+                let Some(answer) = self.answers.recv().await else { break };
+                self.answered(answer);
+            }
+        };
+        if tokio::time::timeout(SHUTDOWN, quiet).await.is_err() {
+            tracing::warn!("guests are still there after they were killed");
         }
         for pod in self.pods.keys() {
             remove(&pod_folder(&self.config.data_dir, pod));
         }
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.instances.is_empty() || self.pods.values().any(|local| !matches!(local.work, Work::None))
     }
 }
 

@@ -8,6 +8,7 @@ mod hooks;
 mod images;
 mod instance;
 mod local;
+mod logs;
 mod notice;
 mod pod;
 mod preflight;

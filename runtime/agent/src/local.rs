@@ -10,10 +10,12 @@ use husk_core::io::PodUid;
 use husk_engine::{Engine, EngineConfig, EngineError, Log};
 use k8s_openapi::api::core::v1::Pod;
 use tokio::sync::{broadcast, mpsc};
+use tokio::task::JoinHandle;
 
 use crate::addresses::Addresses;
 use crate::driver::{Command, Driver};
 use crate::images::ImageTable;
+use crate::logs::Logs;
 use crate::notice::Notice;
 use crate::pod::LocalPod;
 use crate::preflight::{self, Trouble};
@@ -54,12 +56,18 @@ pub enum AgentError {
         /// Why not.
         error: io::Error,
     },
+    /// Its task ended by a fault of its own.
+    #[error("the agent broke off: {0}")]
+    Lost(String),
 }
 
 /// An agent for the pods of one machine, driven by a task of its own.
 pub struct LocalNode {
     commands: mpsc::UnboundedSender<Command>,
-    notices: broadcast::Sender<Notice>,
+    /// Weak: who watches hears of it when the driver has ended, however it did.
+    notices: broadcast::WeakSender<Notice>,
+    driver: JoinHandle<()>,
+    logs: Logs,
     engine: Engine,
     images: ImageTable,
     machine: ThisMachine,
@@ -77,7 +85,8 @@ pub struct PodHandle {
 }
 
 impl LocalNode {
-    /// Starts an agent on the current runtime. It ends, and its containers with it, when this is dropped.
+    /// Starts an agent on the current runtime. It ends, and its containers with it, when this is dropped;
+    /// [`shutdown`](Self::shutdown) also waits for that.
     pub fn start(config: AgentConfig) -> Result<Self, AgentError> {
         let path = &config.data_dir;
         std::fs::create_dir_all(path).map_err(|error| AgentError::Data { path: path.clone(), error })?;
@@ -91,9 +100,10 @@ impl LocalNode {
         let (notices, _) = broadcast::channel(MOST_NOTICES);
         let (images, node_name) = (config.images.clone(), config.node_name.clone());
         let (machine, began) = (ThisMachine::look(), SystemTime::now());
-        let driver = Driver::new(config, machine.clone(), engine.clone(), addresses, notices.clone());
-        tokio::spawn(driver.run(orders));
-        Ok(Self { commands, notices, engine, images, machine, node_name, began })
+        let (logs, watched) = (Logs::default(), notices.downgrade());
+        let driver = Driver::new(config, machine.clone(), engine.clone(), addresses, notices, logs.clone());
+        let driver = tokio::spawn(driver.run(orders));
+        Ok(Self { commands, notices: watched, driver, logs, engine, images, machine, node_name, began })
     }
 
     /// Everything that is known to keep a pod from running here. `base` is the folder of its manifest.
@@ -104,9 +114,10 @@ impl LocalNode {
     /// Takes a pod, defaulted and valid, with a uid.
     pub fn apply(&self, pod: Pod, base: PathBuf) -> PodHandle {
         let uid = PodUid::from(pod.metadata.uid.as_deref().unwrap_or_default());
-        let local = LocalPod::new(pod, base, &self.node_name);
-        let handle = PodHandle { uid, logs: local.logs.clone() };
-        // The driver lives as long as this.
+        let logs = self.logs.of(&uid, &pod);
+        let local = LocalPod::new(pod, base, &self.node_name, logs.clone());
+        let handle = PodHandle { uid, logs };
+        // Should the driver be gone, those who watch hear of that.
         let _ = self.commands.send(Command::Apply(Box::new(local)));
         handle
     }
@@ -116,9 +127,19 @@ impl LocalNode {
         let _ = self.commands.send(Command::Delete { pod: pod.clone(), grace_seconds });
     }
 
-    /// What happens from now on.
+    /// What happens from now on. The channel is closed if the agent has ended, by [`shutdown`](Self::shutdown) or by a fault.
     pub fn watch(&self) -> broadcast::Receiver<Notice> {
-        self.notices.subscribe()
+        match self.notices.upgrade() {
+            Some(notices) => notices.subscribe(),
+            None => broadcast::channel(1).1,
+        }
+    }
+
+    /// Ends the agent: kills what still runs and waits until nothing is left of any pod, which takes a moment only.
+    pub async fn shutdown(self) -> Result<(), AgentError> {
+        let Self { commands, driver, .. } = self;
+        drop(commands);
+        driver.await.map_err(|error| AgentError::Lost(error.to_string()))
     }
 
     /// The wall-clock time of [`Instant::ZERO`].

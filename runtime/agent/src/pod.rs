@@ -31,6 +31,23 @@ pub(crate) struct LocalPod {
     pub(crate) images: BTreeMap<String, Image>,
     /// What was made for it.
     pub(crate) sandbox: Option<Arc<Sandbox>>,
+    /// What is being done about its sandbox.
+    pub(crate) work: Work,
+}
+
+/// Work on a sandbox that is not answered yet.
+#[derive(Debug, Default)]
+pub(crate) enum Work {
+    /// None.
+    #[default]
+    None,
+    /// It is being made, and maybe not wanted any more: then this attempt is torn down once it is there.
+    SettingUp {
+        /// Which.
+        then_tear_down: Option<u32>,
+    },
+    /// It is being removed.
+    TearingDown,
 }
 
 /// A pod's address and volumes.
@@ -44,12 +61,18 @@ pub(crate) struct Sandbox {
 
 impl LocalPod {
     /// A pod for which nothing is made yet.
-    pub(crate) fn new(mut pod: Pod, base: PathBuf, node_name: &str) -> Self {
+    pub(crate) fn new(mut pod: Pod, base: PathBuf, node_name: &str, logs: BTreeMap<String, Log>) -> Self {
         if let Some(spec) = &mut pod.spec {
             spec.node_name.get_or_insert_with(|| node_name.to_owned());
         }
-        let logs = containers(pod.spec.as_ref()).map(|c| (c.name.clone(), Log::default())).collect();
-        Self { pod: Arc::new(pod), base, logs, images: BTreeMap::new(), sandbox: None }
+        Self { pod: Arc::new(pod), base, logs, images: BTreeMap::new(), sandbox: None, work: Work::None }
+    }
+
+    /// The object changed. What was made for the pod stays.
+    pub(crate) fn update(&mut self, new: Self) {
+        let mut pod = new.pod;
+        Arc::make_mut(&mut pod).status.clone_from(&self.pod.status);
+        (self.pod, self.base, self.logs) = (pod, new.base, new.logs);
     }
 
     /// Address and volumes are there: the pod can be asked for its address from now on.
