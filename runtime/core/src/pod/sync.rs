@@ -94,11 +94,19 @@ impl Pod {
             return self.set_up(actions.attempt, out);
         }
         self.stop_some(&actions, out);
-        if actions.kill_pod {
+        if actions.kill_pod && !self.waits_for_exit_codes(&actions) {
             return self.end(Cause::Finished, out);
         }
         self.update_resources(&actions.updates, out);
         self.start_some(&actions, out);
+    }
+
+    /// Is somebody being stopped whose exit code may match a rule? Then that decides whether the pod is over (RESTART-08).
+    fn waits_for_exit_codes(&self, actions: &PodActions) -> bool {
+        actions.containers_to_kill.iter().any(|kill| {
+            let container = self.spec.containers.get(kill.index).filter(|_| kill.kind == ContainerKind::App);
+            container.is_some_and(|container| !container.restart_policy_rules.is_empty())
+        })
     }
 
     fn set_up(&mut self, attempt: u32, out: &mut Out<'_>) {

@@ -358,15 +358,28 @@ fn in_reduced_mode_delays_go_from_one_second_to_sixty_and_the_nodes_maximum_wins
 // spec: RESTART-08
 #[test]
 fn a_rule_holds_for_an_end_by_the_liveness_probe_too() {
-    let watched = ContainerSpec {
-        liveness_probe: Some(probe(Handler::Exec)),
-        ..with_rules("a0", Never, &[restart_on(ExitCodeOperator::In, &[143])])
+    let world = |apps: &[&str], signal| {
+        let watched = ContainerSpec {
+            liveness_probe: Some(probe(Handler::Exec)),
+            ..with_rules("a0", Never, &[restart_on(ExitCodeOperator::In, &[143])])
+        };
+        let failing = Script {
+            probes: vec![(ProbeKind::Liveness, secs(0), secs(1000), ProbeOutcome::Failure)],
+            on_signal: OnSignal::Ends(secs(1), signal),
+            ..Script::default()
+        };
+        let others = apps.iter().map(|name| container(name));
+        let spec = pod(Never, vec![sidecar("s0")], std::iter::once(watched).chain(others).collect());
+        let mut world = World::with(spec, &[("a0", failing)]);
+        world.run_until(100.0);
+        world
     };
-    let failing =
-        Script { probes: vec![(ProbeKind::Liveness, secs(0), secs(1000), ProbeOutcome::Failure)], ..Script::default() };
-    let mut world = World::with(pod(Never, vec![], vec![watched, container("a1")]), &[("a0", failing)]);
-    world.run_until(100.0);
-    assert!(world.starts("a0").len() > 1, "{:?}", world.starts("a0"));
-    assert!(world.is_running("a1"));
-    assert_eq!(world.phase(), Phase::Running);
+    for apps in [&["a1"][..], &[]] {
+        let world = world(apps, Outcome::Signal(15));
+        assert_eq!(world.starts("a0")[..3], [0.0, 21.0, 52.0], "beside {apps:?}");
+        assert_eq!((world.phase(), world.starts("s0")), (Phase::Running, vec![0.0]), "beside {apps:?}");
+    }
+    let ends_otherwise = world(&[], Outcome::Code(3));
+    assert_eq!(ends_otherwise.starts("a0"), [0.0]);
+    assert_eq!((ends_otherwise.phase(), ends_otherwise.signals("s0")), (Phase::Failed, vec![21.0]));
 }
