@@ -32,7 +32,8 @@ const EVENT_INTERVAL: u32 = 13;
 /// How to build an [`Engine`]. Start from `EngineConfig::default()`.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
-    /// Where compiled code is kept, in a directory that is this user's alone; none keeps it in memory only.
+    /// Where compiled code is kept, in a directory that is this user's alone; none keeps it in memory only. A directory
+    /// that can't be used is an error of its own kind, [`EngineError::Cache`], for those who would rather go on without.
     pub cache_dir: Option<PathBuf>,
     /// Where containers have their root directories. None makes a directory in the system's own for temporary files.
     pub scratch_dir: Option<PathBuf>,
@@ -63,8 +64,21 @@ impl Default for EngineConfig {
 
 /// The engine could not be built.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct EngineError(String);
+#[non_exhaustive]
+pub enum EngineError {
+    /// wasmtime doesn't run here.
+    #[error("wasmtime could not be set up: {0}")]
+    Wasmtime(String),
+    /// `cache_dir` can't be used. Without it the engine would start.
+    #[error("cache of compiled code: {0}")]
+    Cache(String),
+    /// `scratch_dir` can't be used.
+    #[error("directory for containers: {0}")]
+    Scratch(std::io::Error),
+    /// The system gives no threads.
+    #[error("threads for guests could not be started: {0}")]
+    Threads(std::io::Error),
+}
 
 /// The engine of a node. Cheap to clone; guests run for as long as one clone or [`Container`] lives.
 #[derive(Clone)]
@@ -95,20 +109,18 @@ impl Engine {
     /// and socket of each container is one.
     pub fn new(config: EngineConfig) -> Result<Self, EngineError> {
         raise_open_files();
-        let failed = |error: wasmtime::Error| EngineError(format!("wasmtime could not be set up: {error:#}"));
+        let failed = |error: wasmtime::Error| EngineError::Wasmtime(format!("{error:#}"));
         let wasm = wasmtime::Engine::new(&wasmtime_config(&config)).map_err(failed)?;
         let linkers = Arc::new(linkers(&wasm).map_err(failed)?);
         let cache = match &config.cache_dir {
-            Some(directory) => Some(Arc::new(
-                Cache::open(directory, &wasm)
-                    .map_err(|error| EngineError(format!("cache of compiled code: {error}")))?,
-            )),
+            Some(directory) => {
+                let opened = Cache::open(directory, &wasm).map_err(|error| EngineError::Cache(error.to_string()))?;
+                Some(Arc::new(opened))
+            }
             None => None,
         };
-        let scratch = root::scratch(config.scratch_dir.as_deref())
-            .map_err(|error| EngineError(format!("directory for containers: {error}")))?;
-        let threads = Threads::start(config.workers.max(1))
-            .map_err(|error| EngineError(format!("threads for guests could not be started: {error}")))?;
+        let scratch = root::scratch(config.scratch_dir.as_deref()).map_err(EngineError::Scratch)?;
+        let threads = Threads::start(config.workers.max(1)).map_err(EngineError::Threads)?;
         Ok(Self(Arc::new(Inner {
             wasm,
             slice: config.slice.max(1),
