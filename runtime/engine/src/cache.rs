@@ -3,14 +3,17 @@
 //! A file's name says what it is compiled from (SHA-256 of the module), for which engine (its compatibility hash), and what it
 //! contains (SHA-256 of itself). The last is checked before anything of it is used, so a file that was damaged, or cut off by a
 //! power failure, is compiled anew. Native code is run without further checks: the directory must be the node's own and closed to
-//! everybody else, or it isn't used.
+//! everybody else, or it isn't used. It doesn't grow without end: code for other engines goes when new code comes, and so does
+//! what was unused the longest when there is too much of it.
 
+use std::cmp::Reverse;
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use sha2::{Digest as _, Sha256};
 
@@ -18,6 +21,9 @@ use crate::image::hex;
 
 /// Owner only.
 const PRIVATE: u32 = 0o700;
+
+/// Bytes of code that are kept.
+const MAX_BYTES: u64 = 256 << 20;
 
 /// A directory with compiled code.
 #[derive(Debug)]
@@ -77,7 +83,7 @@ impl Cache {
     pub(crate) fn store(&self, module: &[u8; 32], code: &[u8]) -> io::Result<()> {
         static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
         let attempt = ATTEMPTS.fetch_add(1, Ordering::Relaxed);
-        let unfinished = self.directory.join(format!(".{}-{attempt}.tmp", std::process::id()));
+        let unfinished = self.directory.join(format!(".{}-{attempt}{UNFINISHED}", std::process::id()));
         let name = format!("{}{}{SUFFIX}", self.prefix(module), hex(&Sha256::digest(code)));
         let written = fs::OpenOptions::new()
             .write(true)
@@ -89,11 +95,40 @@ impl Cache {
                 file.write_all(code)?;
                 file.sync_all()
             })
-            .and_then(|()| fs::rename(&unfinished, self.directory.join(name)));
-        if written.is_err() {
-            let _ = fs::remove_file(&unfinished);
+            .and_then(|()| fs::rename(&unfinished, self.directory.join(&name)));
+        match &written {
+            Ok(()) => self.prune(&name),
+            Err(_) => drop(fs::remove_file(&unfinished)),
         }
         written
+    }
+
+    /// Makes room for the file that was stored now. Code that runs goes on: a file that is mapped lives on without its name.
+    fn prune(&self, stored: &str) {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
+            let (name, path) = (entry.file_name(), entry.path());
+            let name = name.to_str().unwrap_or_default();
+            match Kept::of(name) {
+                Some(Kept::Code { compatibility }) if compatibility != self.compatibility => {
+                    drop(fs::remove_file(path))
+                }
+                Some(_) => {
+                    let Ok(metadata) = entry.metadata() else { continue };
+                    let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                    files.push(((name == stored, used), metadata.len(), path));
+                }
+                None => {}
+            }
+        }
+        files.sort_by_key(|(latest, ..)| Reverse(*latest));
+        let mut total = 0;
+        for (index, (_, bytes, path)) in files.into_iter().enumerate() {
+            total += bytes;
+            if total > MAX_BYTES && index > 0 {
+                let _ = fs::remove_file(path);
+            }
+        }
     }
 
     /// Forgets what is kept of a module for this engine.
@@ -112,8 +147,31 @@ impl Cache {
 }
 
 const SUFFIX: &str = ".cwasm";
+const UNFINISHED: &str = ".tmp";
 
-/// Reads a file to the end to see whether it has this digest.
+/// What a file is, by its name. Others in the directory aren't the cache's.
+enum Kept<'a> {
+    Code {
+        compatibility: &'a str,
+    },
+    /// Being written, or left behind by a process that ended meanwhile.
+    Unfinished,
+}
+
+impl<'a> Kept<'a> {
+    fn of(name: &'a str) -> Option<Self> {
+        if name.starts_with('.') && name.ends_with(UNFINISHED) {
+            return Some(Self::Unfinished);
+        }
+        let mut parts = name.strip_suffix(SUFFIX)?.split('-');
+        match (parts.next(), parts.next(), parts.next(), parts.next()) {
+            (Some(_), Some(compatibility), Some(_), None) => Some(Self::Code { compatibility }),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a file to the end to see whether it has this digest, and notes that it was used.
 fn check(path: &Path, digest: &str) -> io::Result<()> {
     let mut file = File::open(path)?;
     let mut hash = Sha256::new();
@@ -127,6 +185,8 @@ fn check(path: &Path, digest: &str) -> io::Result<()> {
     if hex(&hash.finalize()) != digest {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "its digest is another one"));
     }
+    // For `prune`; where it isn't possible, the time that it was written has to do.
+    let _ = file.set_modified(SystemTime::now());
     Ok(())
 }
 
