@@ -49,7 +49,8 @@ pub struct ContainerConfig {
     pub args: Vec<String>,
     /// Environment. `PATH`, `HOSTNAME` and, with a working directory, `PWD` are added unless they are here.
     pub env: Vec<(String, String)>,
-    /// Working directory: `wasi:cli`'s initial directory, and `PWD` for guests that go by that.
+    /// Working directory: `wasi:cli`'s initial directory, and `PWD` for guests that go by that. It is made if it isn't there; in a
+    /// read-only mount, or an image that is a directory, it has to be.
     pub working_dir: Option<String>,
     /// Directories. Unless one of them is `/`, the container has a root directory of its own: an empty one for an image that is
     /// a file, the image itself, read-only and with a writable `/tmp`, for an image that is a directory. What it writes there
@@ -111,6 +112,12 @@ impl From<ImageError> for StartError {
     }
 }
 
+impl From<root::RootError> for StartError {
+    fn from(error: root::RootError) -> Self {
+        Self { reason: "CreateContainerError", message: error.to_string() }
+    }
+}
+
 impl From<wasi::MountError> for StartError {
     fn from(error: wasi::MountError) -> Self {
         Self { reason: "CreateContainerError", message: error.to_string() }
@@ -151,10 +158,7 @@ pub(crate) struct ExecContext {
 impl Container {
     pub(crate) async fn start(engine: Engine, mut config: ContainerConfig, log: Log) -> Result<Self, StartError> {
         complete(&mut config);
-        let root = root::add(&mut config, engine.scratch()).map_err(|error| StartError {
-            reason: "CreateContainerError",
-            message: format!("{}: root directory of the container: {error}", engine.scratch().display()),
-        })?;
+        let root = root::add(&mut config, engine.scratch())?;
         let address = Arc::new(PodAddress {
             ip: config.ip,
             hostname: config.hostname.clone(),

@@ -2,18 +2,33 @@
 //!
 //! A Linux container sees its image at `/` and may write there, until it ends. Here a container whose image is one file has an
 //! empty, writable `/`, and one whose image is a directory has that at `/`, read-only since all its containers share it, and a
-//! writable `/tmp`. What it writes is gone when it has ended.
+//! writable `/tmp`. What it writes is gone when it has ended. Its working directory is made if it isn't there, as runc does.
 
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use tempfile::TempDir;
 
 use crate::container::{ContainerConfig, Mount};
 
 /// Begins the name of an engine's directory; the process id follows.
 const PREFIX: &str = "husk-";
+
+/// Why a container has no root directory, or no working directory in it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RootError {
+    #[error("{}: root directory of the container: {source}", folder.display())]
+    Root { folder: PathBuf, source: io::Error },
+    #[error("workingDir {path}: can't be made: {source}")]
+    WorkingDir { path: String, source: io::Error },
+    #[error(
+        "workingDir {path}: not there, and {place} is read-only; mount a volume at it, or make the folder in what is mounted at {place}"
+    )]
+    ReadOnly { path: String, place: String },
+}
 
 /// A directory for the containers of this engine alone, in `place` or where the system has temporary files. What engines left there
 /// whose process is gone without a chance to clean up is removed.
@@ -35,9 +50,17 @@ fn is_abandoned(name: &str) -> bool {
     process.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists())
 }
 
-/// Adds the root directory to a container's mounts, unless one of them is the root. The answer is what it may write to; it is
-/// removed when that is dropped.
-pub(crate) fn add(config: &mut ContainerConfig, folder: &Path) -> io::Result<Option<TempDir>> {
+/// Adds the root directory to a container's mounts, unless one of them is the root, and makes the working directory. The answer
+/// is what the container may write to; it is removed when that is dropped.
+pub(crate) fn add(config: &mut ContainerConfig, folder: &Path) -> Result<Option<TempDir>, RootError> {
+    let own = add_root(config, folder).map_err(|source| RootError::Root { folder: folder.to_path_buf(), source })?;
+    if let Some(path) = &config.working_dir {
+        add_working_dir(path, &config.mounts, own.as_ref().map(TempDir::path))?;
+    }
+    Ok(own)
+}
+
+fn add_root(config: &mut ContainerConfig, folder: &Path) -> io::Result<Option<TempDir>> {
     let has = |config: &ContainerConfig, guest: &str| config.mounts.iter().any(|mount| mount.guest == guest);
     if has(config, "/") {
         return Ok(None);
@@ -55,6 +78,40 @@ pub(crate) fn add(config: &mut ContainerConfig, folder: &Path) -> io::Result<Opt
         fs::create_dir_all(own.path().join(inside(guest)))?;
     }
     Ok(Some(own))
+}
+
+fn add_working_dir(path: &str, mounts: &[Mount], own: Option<&Path>) -> Result<(), RootError> {
+    let wanted = inside(path);
+    let below = |mount: &Mount| wanted.strip_prefix(inside(&mount.guest)).map(Path::to_path_buf).ok();
+    let nearest = mounts.iter().filter_map(|mount| below(mount).map(|rest| (rest, mount)));
+    let Some((rest, mount)) = nearest.min_by_key(|(rest, _)| rest.components().count()) else { return Ok(()) };
+    // The container's own directory is made here and now, also where the guest is not to write.
+    if !mount.read_only || own == Some(&mount.host) {
+        return make(&mount.host, &rest).map_err(|source| RootError::WorkingDir { path: path.into(), source });
+    }
+    match mount.host.join(rest).is_dir() {
+        true => Ok(()),
+        false => Err(RootError::ReadOnly { path: path.into(), place: mount.guest.clone() }),
+    }
+}
+
+/// Makes a directory and those above it. Links are the guests' and may lead anywhere: none is followed, and what is behind one
+/// is left as it is.
+fn make(base: &Path, rest: &Path) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut folder = rustix::fs::open(base, flags, Mode::empty())?;
+    for part in rest {
+        match rustix::fs::mkdirat(&folder, part, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        folder = match rustix::fs::openat(&folder, part, flags | OFlags::NOFOLLOW, Mode::empty()) {
+            Ok(next) => next,
+            Err(Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+    }
+    Ok(())
 }
 
 fn writable(config: &mut ContainerConfig, folder: &Path, guest: &str) -> io::Result<TempDir> {

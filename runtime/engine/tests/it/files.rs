@@ -78,3 +78,46 @@ async fn a_container_may_write_to_its_root_until_it_ends() {
         tokio::task::yield_now().await;
     }
 }
+
+#[tokio::test]
+async fn the_working_directory_is_made() {
+    let creates = CREATES
+        .replace("\"new\"", "\"work/dir/new\"")
+        .replace("(i32.const 3) (i32.const 1)", "(i32.const 12) (i32.const 1)");
+    let mut config = ContainerConfig::new(image(&creates).await);
+    config.working_dir = Some("/work/dir".into());
+    assert_eq!(start(config.clone()).await.0.wait().await, Outcome::Code(0), "in the container's own root");
+
+    let directory = tempfile::tempdir().expect("directory");
+    config.mounts = vec![Mount { host: directory.path().into(), guest: "/data".into(), read_only: false }];
+    config.working_dir = Some("/data/a/b".into());
+    start(config.clone()).await;
+    assert!(directory.path().join("a/b").is_dir(), "in a volume");
+
+    let outside = tempfile::tempdir().expect("directory");
+    std::os::unix::fs::symlink(outside.path(), directory.path().join("out")).expect("link");
+    config.working_dir = Some("/data/out/dir".into());
+    start(config.clone()).await;
+    assert_eq!(fs::read_dir(outside.path()).expect("directory").count(), 0, "not through a link");
+
+    config.mounts[0].read_only = true;
+    config.working_dir = Some("/data/a/b".into());
+    start(config.clone()).await;
+    config.working_dir = Some("/data/c".into());
+    let error = engine().start(config, husk_engine::Log::default()).await.expect_err("nothing can be made there");
+    assert!(error.message.contains("workingDir /data/c") && error.message.contains("read-only"), "{}", error.message);
+}
+
+#[tokio::test]
+async fn the_working_directory_of_a_directory_image_is_in_the_image_or_tmp() {
+    let directory = tempfile::tempdir().expect("directory");
+    fs::write(directory.path().join("main.wat"), crate::support::module("")).expect("written");
+    fs::create_dir(directory.path().join("srv")).expect("made");
+    let mut config = ContainerConfig::new(husk_engine::Image::open(directory.path()).expect("image"));
+    for (path, is_there) in [("/srv", true), ("/tmp/work", true), ("/", true), ("/work", false)] {
+        config.working_dir = Some(path.into());
+        let started = engine().start(config.clone(), husk_engine::Log::default()).await;
+        assert_eq!(started.is_ok(), is_there, "{path}: {started:?}");
+    }
+    assert!(!directory.path().join("work").exists() && !directory.path().join("tmp").exists());
+}
