@@ -87,7 +87,7 @@ pub struct Engine(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) wasm: wasmtime::Engine,
     pub(crate) slice: u64,
-    pub(crate) ports: Ports,
+    ports: Ports,
     linkers: Arc<Linkers>,
     cache: Option<Arc<Cache>>,
     programs: Mutex<HashMap<[u8; 32], Slot>>,
@@ -148,7 +148,7 @@ impl Engine {
     }
 
     /// The ports that guests can reach on the node's loopback addresses.
-    pub fn ports(&self) -> &Ports {
+    pub(crate) fn ports(&self) -> &Ports {
         &self.0.ports
     }
 

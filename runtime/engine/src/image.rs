@@ -163,7 +163,6 @@ pub struct Image(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    path: PathBuf,
     /// Of a directory image: the directory, without symbolic links in its path.
     root: Option<PathBuf>,
     entry: ModuleFile,
@@ -195,14 +194,7 @@ impl Image {
     fn open_file(path: &Path) -> Result<Self, ImageError> {
         let entry = ModuleFile::open(path)?;
         let id = format!("sha256:{}", hex(&entry.digest));
-        let inner = Inner {
-            path: path.to_path_buf(),
-            root: None,
-            entry,
-            default_args: Vec::new(),
-            modules: BTreeMap::new(),
-            id,
-        };
+        let inner = Inner { root: None, entry, default_args: Vec::new(), modules: BTreeMap::new(), id };
         Ok(Self(Arc::new(inner)))
     }
 
@@ -218,12 +210,7 @@ impl Image {
             hash.update(module.digest);
         }
         let id = format!("sha256:{}", hex(&hash.finalize()));
-        Ok(Self(Arc::new(Inner { path: path.to_path_buf(), root: Some(root), entry, default_args, modules, id })))
-    }
-
-    /// Where it was opened.
-    pub fn path(&self) -> &Path {
-        &self.0.path
+        Ok(Self(Arc::new(Inner { root: Some(root), entry, default_args, modules, id })))
     }
 
     /// Digest of its modules (`imageID`): `sha256:` and 64 hexadecimal digits.
@@ -237,7 +224,7 @@ impl Image {
     }
 
     /// The directory of a directory image.
-    pub fn root(&self) -> Option<&Path> {
+    pub(crate) fn root(&self) -> Option<&Path> {
         self.0.root.as_deref()
     }
 

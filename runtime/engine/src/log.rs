@@ -118,7 +118,7 @@ impl Log {
     }
 
     /// Ends the lines that were begun: their writer is gone.
-    pub fn flush(&self) {
+    pub(crate) fn flush(&self) {
         let mut ring = self.ring();
         for stream in [Stream::Stdout, Stream::Stderr] {
             if ring.open[stream as usize].since.is_some() {
@@ -142,12 +142,6 @@ impl Log {
         self.ring().lines.iter().cloned().collect()
     }
 
-    /// The last `count` lines, oldest first.
-    pub fn tail(&self, count: usize) -> Vec<Line> {
-        let ring = self.ring();
-        ring.lines.iter().skip(ring.lines.len().saturating_sub(count)).cloned().collect()
-    }
-
     /// Lines that were pushed out by newer ones.
     pub fn dropped(&self) -> u64 {
         let ring = self.ring();
@@ -157,11 +151,6 @@ impl Log {
     /// Follows the log from its oldest line.
     pub fn follow(&self) -> Follower {
         Follower { log: self.clone(), next: 0, missed: 0, grown: self.0.grown.subscribe() }
-    }
-
-    /// Follows the log from the next line on.
-    pub fn follow_new(&self) -> Follower {
-        Follower { next: self.ring().next, ..self.follow() }
     }
 
     fn ring(&self) -> MutexGuard<'_, Ring> {

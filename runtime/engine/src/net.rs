@@ -3,9 +3,9 @@
 //! Each pod has its own loopback address. A guest that binds `0.0.0.0`, `[::]`, `127.0.0.1` or `[::1]` gets that address, and one
 //! that connects to localhost reaches it, so that two pods may both use port 8080 and don't see each other's localhost. Other
 //! pods are reached at their addresses. Ports below 1024 that the node itself may not bind, since it doesn't run as root, are bound
-//! elsewhere on the pod's address; guests don't notice, and the node finds them by [`Ports::locate`]. The rest of the loopback network is the host's: a port there is reachable only if a guest
-//! listens on it, or the node has opened it ([`Ports::open`]), so a service of the host that listens on every address can't be
-//! reached through a pod's. Names resolve from the pod's own list; everything beyond the node is denied unless [`Egress`] says
+//! elsewhere on the pod's address; guests don't notice, and the node finds them by [`Container::locate`](crate::Container::locate).
+//! The rest of the loopback network is the host's: a port there is reachable only if a guest listens on it, so a service of the
+//! host that listens on every address can't be reached through a pod's. Names resolve from the pod's own list; everything beyond the node is denied unless [`Egress`] says
 //! otherwise.
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -36,7 +36,7 @@ pub enum Protocol {
 
 /// Ports on loopback addresses that guests may reach. Clones are the same table.
 #[derive(Clone, Debug, Default)]
-pub struct Ports(Arc<Mutex<HashMap<(Protocol, SocketAddrV4), Listeners>>>);
+pub(crate) struct Ports(Arc<Mutex<HashMap<(Protocol, SocketAddrV4), Listeners>>>);
 
 #[derive(Debug)]
 struct Listeners {
@@ -47,13 +47,8 @@ struct Listeners {
 }
 
 impl Ports {
-    /// Lets guests reach a port of the node itself, for as long as the answer lives.
-    pub fn open(&self, protocol: Protocol, address: SocketAddrV4) -> OpenPort {
-        self.open_at(protocol, address, address)
-    }
-
-    /// As [`open`](Self::open), where `at` is what guests are led to when they want `address`.
-    pub fn open_at(&self, protocol: Protocol, address: SocketAddrV4, at: SocketAddrV4) -> OpenPort {
+    /// Lets guests reach a port for as long as the answer lives: who wants `address` is led to `at`.
+    pub(crate) fn open(&self, protocol: Protocol, address: SocketAddrV4, at: SocketAddrV4) -> OpenPort {
         let mut ports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let listeners = ports.entry((protocol, address)).or_insert(Listeners { at, count: 0 });
         listeners.at = at;
@@ -62,7 +57,7 @@ impl Ports {
     }
 
     /// Where a port is that guests may reach.
-    pub fn locate(&self, protocol: Protocol, address: SocketAddrV4) -> Option<SocketAddrV4> {
+    pub(crate) fn locate(&self, protocol: Protocol, address: SocketAddrV4) -> Option<SocketAddrV4> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&(protocol, address)).map(|listeners| listeners.at)
     }
 }
@@ -70,7 +65,7 @@ impl Ports {
 /// An open port; dropping it closes it.
 #[derive(Debug)]
 #[must_use = "the port is closed again when this is dropped"]
-pub struct OpenPort {
+pub(crate) struct OpenPort {
     ports: Ports,
     key: (Protocol, SocketAddrV4),
 }
@@ -258,7 +253,8 @@ mod tests {
     fn only_ports_that_are_open_are_reachable() {
         let pod = pod();
         assert_eq!(pod.remote(Protocol::Tcp, address("127.0.0.1:22")), Err(Refused::NobodyThere));
-        let port = pod.ports.open(Protocol::Tcp, "127.9.0.2:80".parse().expect("address"));
+        let here = "127.9.0.2:80".parse().expect("address");
+        let port = pod.ports.open(Protocol::Tcp, here, here);
         assert_eq!(pod.remote(Protocol::Tcp, address("127.9.0.2:80")), Ok(address("127.9.0.2:80")));
         assert_eq!(pod.remote(Protocol::Udp, address("127.9.0.2:80")), Err(Refused::NobodyThere));
         drop(port);

@@ -121,7 +121,7 @@ impl Sockets<'_> {
     fn open(&mut self, socket: u32, protocol: Protocol, local: IpSocketAddress) {
         let SocketAddr::V4(at) = local.into() else { return };
         let port = self.net.stands_for.get(&socket).copied().unwrap_or(at.port());
-        let port = self.net.address.ports.open_at(protocol, SocketAddrV4::new(*at.ip(), port), at);
+        let port = self.net.address.ports.open(protocol, SocketAddrV4::new(*at.ip(), port), at);
         self.net.open.insert(socket, port);
     }
 }

@@ -186,7 +186,8 @@ async fn another_pods_localhost_and_the_hosts_are_not_reachable() {
     // The node can open a port of its own.
     let host = TcpListener::bind("127.0.0.1:0").expect("node's service");
     let SocketAddr::V4(at) = host.local_addr().expect("bound") else { panic!("IPv4") };
-    let open = ports.open(super::Protocol::Tcp, SocketAddrV4::new(Ipv4Addr::new(127, 77, 2, 9), at.port()));
+    let here = SocketAddrV4::new(Ipv4Addr::new(127, 77, 2, 9), at.port());
+    let open = ports.open(super::Protocol::Tcp, here, here);
     let wanted = format!("127.77.2.9:{}", at.port());
     assert_eq!(
         refused(one.connected(&wanted).await),
