@@ -7,6 +7,7 @@ use clap::Args;
 use husk_api::Problem;
 
 use crate::manifest::{self, Manifests};
+use crate::out::{err, out};
 use crate::{BAD_INPUT, style};
 
 /// What `husk check` is asked.
@@ -27,12 +28,12 @@ impl Check {
         report(&manifests);
         if !manifests.errors.is_empty() {
             let count = manifests.errors.len();
-            eprintln!("{count} {} to put right", if count == 1 { "error" } else { "errors" });
+            err(format_args!("{count} {} to put right", if count == 1 { "error" } else { "errors" }));
             return ExitCode::from(BAD_INPUT);
         }
         if !self.quiet {
             for found in &manifests.pods {
-                println!("{} is valid", found.name());
+                out(format_args!("{} is valid", found.name()));
             }
         }
         ExitCode::SUCCESS
@@ -42,10 +43,10 @@ impl Check {
 /// Prints warnings and errors, each on a line that says where.
 pub(crate) fn report(manifests: &Manifests) {
     for warning in &manifests.warnings {
-        eprintln!("{}", line(&style::yellow("warning"), warning));
+        err(line(&style::yellow("warning"), warning));
     }
     for error in &manifests.errors {
-        eprintln!("{}", line(&style::red("error"), error));
+        err(line(&style::red("error"), error));
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod check;
 mod manifest;
+mod out;
 mod run;
 mod simulate;
 mod span;
@@ -12,8 +13,10 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-/// Exit code for input that can't be used.
+/// Exit code for input that can't be used: nothing was started.
 const BAD_INPUT: u8 = 2;
+/// Exit code for what is our own fault, as `docker run` has it.
+const INTERNAL: u8 = 125;
 
 /// Kubernetes Pods of WebAssembly modules, without a cluster
 #[derive(Parser)]
@@ -55,7 +58,7 @@ are a Wasm shell with the usual commands, nginx a web server, whatever their reg
 Ctrl-C deletes the pods as `kubectl delete` would: preStop hooks, then TERM to the apps, then to the sidecars. A second
 Ctrl-C shortens the grace, a third kills.
 
-Exit code: 0 all pods Succeeded, 1 one Failed, 2 bad input (nothing was started), 124 time was up.
+Exit code: 0 all pods Succeeded, 1 one Failed, 2 bad input (nothing was started), 124 time was up, 125 husk itself failed.
 
 Examples:
   husk run pod.yaml
@@ -109,12 +112,14 @@ fn main() -> ExitCode {
         Verb::Check(check) => Ok(check.run()),
         Verb::Simulate(simulate) => simulate.run(),
         Verb::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "husk", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "husk", &mut script);
+            out::out(String::from_utf8_lossy(&script).trim_end());
             Ok(ExitCode::SUCCESS)
         }
     };
     done.unwrap_or_else(|error| {
-        eprintln!("{}: {error:#}", style::red("error"));
-        ExitCode::FAILURE
+        out::err(format_args!("{}: {error:#}", style::red("error")));
+        ExitCode::from(BAD_INPUT)
     })
 }

@@ -40,6 +40,16 @@ impl Found {
         Problem { file: self.file.clone(), document: self.document.index, line, path, message }
     }
 
+    /// The images of its containers, each once.
+    pub(crate) fn images(&self) -> Vec<&str> {
+        let Some(spec) = &self.pod.spec else { return Vec::new() };
+        let containers = spec.init_containers.iter().flatten().chain(&spec.containers);
+        let mut images: Vec<_> = containers.filter_map(|container| container.image.as_deref()).collect();
+        images.sort_unstable();
+        images.dedup();
+        images
+    }
+
     /// `namespace/name`.
     pub(crate) fn name(&self) -> String {
         let meta = &self.pod.metadata;
@@ -60,6 +70,11 @@ pub(crate) fn read(files: &[PathBuf]) -> Manifests {
                 manifests.errors.push(problem);
             }
         }
+    }
+    if let ([first, ..], true, true) = (files, manifests.pods.is_empty(), manifests.errors.is_empty()) {
+        let message = "there is no pod in it: name a manifest with one".to_owned();
+        let file = first.display().to_string();
+        manifests.errors.push(Problem { file, document: 1, line: None, path: String::new(), message });
     }
     manifests
 }

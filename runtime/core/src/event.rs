@@ -30,6 +30,14 @@ pub struct Event {
     pub last_seen: Instant,
 }
 
+impl Event {
+    /// Name of the container that it is about; none if it is about the pod.
+    pub fn container(&self) -> Option<&str> {
+        let (_, name) = self.field_path.split_once('{')?;
+        name.strip_suffix('}')
+    }
+}
+
 /// `type` of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EventKind {

@@ -1,5 +1,6 @@
 //! What can happen in a run, and those who show it.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,20 +27,24 @@ pub(crate) enum What {
     Status(Arc<PodStatus>, Arc<[ContainerView]>),
     /// A container wrote a line.
     Log(Arc<str>, Line),
+    /// So many lines of a container were pushed out of its log before they could be shown.
+    Lost(Arc<str>, u64),
     /// Nothing is left of the pod.
     Gone,
 }
 
-/// Shows what happens.
-pub(crate) trait Reporter {
+/// Shows what happens. It has a thread of its own and may wait for its reader; a broken pipe says that there is none any more.
+pub(crate) trait Reporter: Send {
     /// Something happened to a pod, so long after the beginning.
-    fn happened(&mut self, after: Duration, who: &Who, what: &What);
+    fn happened(&mut self, after: Duration, who: &Who, what: &What) -> io::Result<()>;
 
     /// Something about the run as a whole.
-    fn note(&mut self, after: Duration, text: &str);
+    fn note(&mut self, after: Duration, text: &str) -> io::Result<()>;
 
     /// Time has passed.
-    fn tick(&mut self, _after: Duration) {}
+    fn tick(&mut self, _after: Duration) -> io::Result<()> {
+        Ok(())
+    }
 
     /// It is over.
     fn finish(&mut self) {}
@@ -51,17 +56,18 @@ pub(crate) fn containers(status: &PodStatus) -> impl Iterator<Item = &ContainerS
     status.init_container_statuses.iter().chain(app)
 }
 
+/// What is said of lines that were lost.
+pub(crate) fn lost(lines: u64) -> String {
+    let lines = if lines == 1 { "1 line was".to_owned() } else { format!("{lines} lines were") };
+    format!("{lines} lost: more was written than could be shown")
+}
+
 /// The newest end of a container.
 pub(crate) fn last_end(status: &ContainerStatus) -> Option<&Terminated> {
     match &status.state {
         ContainerState::Terminated(end) => Some(end),
         ContainerState::Waiting { .. } | ContainerState::Running { .. } => status.last_state.as_ref(),
     }
-}
-
-/// Container of an event; none if it is about the pod.
-pub(crate) fn container_of(event: &Event) -> Option<&str> {
-    event.field_path.split_once('{').map(|(_, rest)| rest.trim_end_matches('}'))
 }
 
 /// Tells ends of containers that weren't told yet.

@@ -1,6 +1,6 @@
 //! A JSON object on a line for each thing that happens. docs/run-output.md describes them.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
@@ -9,7 +9,7 @@ use husk_core::event::EventKind;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::happening::{Reporter, What, Who, container_of};
+use super::happening::{Reporter, What, Who, lost};
 
 /// Writes JSON lines.
 pub(crate) struct Json {
@@ -25,7 +25,7 @@ impl Json {
         Ok(Self { wall: Wall(epoch), began: Timestamp::now() })
     }
 
-    fn write(&self, after: Duration, kind: &str, who: Option<&Who>, rest: Value) {
+    fn write(&self, after: Duration, kind: &str, who: Option<&Who>, rest: Value) -> io::Result<()> {
         let time = self.began.saturating_add(after).unwrap_or(self.began);
         let mut object = json!({ "type": kind, "time": time.to_string() });
         if let (Some(object), Value::Object(rest)) = (object.as_object_mut(), rest) {
@@ -35,13 +35,14 @@ impl Json {
             }
             object.extend(rest);
         }
-        let mut out = std::io::stdout().lock();
-        let _ = writeln!(out, "{object}").and_then(|()| out.flush());
+        let mut out = io::stdout().lock();
+        writeln!(out, "{object}")?;
+        out.flush()
     }
 }
 
 impl Reporter for Json {
-    fn happened(&mut self, after: Duration, who: &Who, what: &What) {
+    fn happened(&mut self, after: Duration, who: &Who, what: &What) -> io::Result<()> {
         let (kind, rest) = match what {
             What::Event(event) => {
                 let kind = match event.kind {
@@ -49,7 +50,7 @@ impl Reporter for Json {
                     EventKind::Warning => "Warning",
                 };
                 let rest = json!({
-                    "container": container_of(event),
+                    "container": event.container(),
                     "eventType": kind,
                     "reason": event.reason,
                     "message": event.message,
@@ -67,12 +68,13 @@ impl Reporter for Json {
                 });
                 ("log", rest)
             }
+            What::Lost(container, lines) => ("note", json!({ "container": &**container, "text": lost(*lines) })),
             What::Gone => ("gone", json!({})),
         };
-        self.write(after, kind, Some(who), rest);
+        self.write(after, kind, Some(who), rest)
     }
 
-    fn note(&mut self, after: Duration, text: &str) {
-        self.write(after, "note", None, json!({ "text": text }));
+    fn note(&mut self, after: Duration, text: &str) -> io::Result<()> {
+        self.write(after, "note", None, json!({ "text": text }))
     }
 }

@@ -1,12 +1,13 @@
 //! A line for each thing that happens: for pipes, files and CI.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use husk_core::event::EventKind;
 use husk_core::status::{ConditionStatus, Phase};
 
-use super::happening::{Ends, Reporter, What, Who, container_of};
+use super::happening::{Ends, Reporter, What, Who, lost};
+use crate::out::printable;
 use crate::style;
 
 /// Width of the column of names.
@@ -19,32 +20,25 @@ pub(crate) struct Lines {
     phases: Vec<Option<Phase>>,
     ready: Vec<bool>,
     ends: Ends,
-    writer: fn(&str),
 }
 
 impl Lines {
     /// To standard output.
     pub(crate) fn new(pods: usize) -> Self {
-        Self {
-            several: pods > 1,
-            phases: vec![None; pods],
-            ready: vec![false; pods],
-            ends: Ends::default(),
-            writer: print,
-        }
+        Self { several: pods > 1, phases: vec![None; pods], ready: vec![false; pods], ends: Ends::default() }
     }
 
     /// The lines for something that happened.
-    pub(crate) fn lines_of(&mut self, after: Duration, who: &Who, what: &What) -> Vec<String> {
+    fn lines_of(&mut self, after: Duration, who: &Who, what: &What) -> Vec<String> {
         match what {
             What::Event(event) => {
-                let container = container_of(event);
+                let container = event.container();
                 let reason = match event.kind {
                     EventKind::Warning => style::yellow(&event.reason),
                     EventKind::Normal => event.reason.to_string(),
                 };
                 let times = if event.count > 1 { format!(" (x{})", event.count) } else { String::new() };
-                vec![self.line(after, who, container, &format!("{reason}: {}{times}", event.message))]
+                vec![self.line(after, who, container, &format!("{reason}: {}{times}", printable(&event.message)))]
             }
             What::Status(status, _) => {
                 let ended = self.ends.new_in(who.place, status);
@@ -53,7 +47,11 @@ impl Lines {
                     .map(|(name, end)| {
                         let how = format!("exit {} ({})", end.exit_code, end.reason);
                         let how = if end.exit_code == 0 { style::green(&how) } else { style::red(&how) };
-                        let message = if end.message.is_empty() { String::new() } else { format!(": {}", end.message) };
+                        let message = if end.message.is_empty() {
+                            String::new()
+                        } else {
+                            format!(": {}", printable(&end.message))
+                        };
                         self.line(after, who, Some(name), &format!("{how}{message}"))
                     })
                     .collect();
@@ -68,8 +66,14 @@ impl Lines {
                 lines
             }
             What::Log(container, line) => {
-                vec![self.line(after, who, Some(container), &format!("{} {}", style::faint("|"), line.text))]
+                vec![self.line(
+                    after,
+                    who,
+                    Some(container),
+                    &format!("{} {}", style::faint("|"), printable(&line.text)),
+                )]
             }
+            What::Lost(container, lines) => vec![self.line(after, who, Some(container), &style::yellow(&lost(*lines)))],
             What::Gone => vec![self.line(after, who, None, "gone")],
         }
     }
@@ -89,19 +93,17 @@ impl Lines {
 }
 
 impl Reporter for Lines {
-    fn happened(&mut self, after: Duration, who: &Who, what: &What) {
-        for line in self.lines_of(after, who, what) {
-            (self.writer)(&line);
-        }
+    fn happened(&mut self, after: Duration, who: &Who, what: &What) -> io::Result<()> {
+        self.lines_of(after, who, what).iter().try_for_each(|line| print(line))
     }
 
-    fn note(&mut self, after: Duration, text: &str) {
-        (self.writer)(&note(after, text));
+    fn note(&mut self, after: Duration, text: &str) -> io::Result<()> {
+        print(&note(after, text))
     }
 }
 
 /// A line about the run as a whole.
-pub(crate) fn note(after: Duration, text: &str) -> String {
+fn note(after: Duration, text: &str) -> String {
     format!("{} {:<NAMES$} {text}", style::faint(&format!("{:>8.2}s", after.as_secs_f64())), "husk")
 }
 
@@ -112,11 +114,11 @@ fn phase(phase: Phase, reason: &str, message: &str) -> String {
         Phase::Pending | Phase::Running | Phase::Unknown => phase.as_str().to_owned(),
     };
     let why: Vec<_> = [reason, message].into_iter().filter(|part| !part.is_empty()).collect();
-    if why.is_empty() { word } else { format!("{word}: {}", why.join(": ")) }
+    if why.is_empty() { word } else { format!("{word}: {}", printable(&why.join(": "))) }
 }
 
-/// Whoever reads may be gone; the pods still have to end in order.
-fn print(line: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+fn print(line: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")?;
+    out.flush()
 }

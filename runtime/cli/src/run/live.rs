@@ -14,15 +14,18 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Paragraph, Widget};
+use ratatui::widgets::Widget;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
-use super::happening::{Ends, Reporter, What, Who, container_of, containers};
+use super::happening::{Ends, Reporter, What, Who, containers, lost};
 use crate::manifest::Found;
+use crate::out::{self, out};
 use crate::span;
 
 /// Most rows of the view, so that there is room for what scrolls above it.
 const MOST_ROWS: u16 = 16;
+/// Most rows that are written above it in one go.
+const ROWS_AT_ONCE: usize = 20;
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// Draws at the bottom of the terminal.
@@ -35,6 +38,8 @@ pub(crate) struct Live {
     ticks: usize,
     last: Duration,
     footer: String,
+    /// From the node's epoch to the beginning of the run.
+    offset: Duration,
 }
 
 struct Pod {
@@ -44,9 +49,15 @@ struct Pod {
     gone: bool,
 }
 
+impl Pod {
+    fn is_over(&self) -> bool {
+        self.gone || self.status.phase.is_terminal()
+    }
+}
+
 impl Live {
-    /// On standard output.
-    pub(crate) fn new(found: &[Found]) -> io::Result<Self> {
+    /// On standard output. The run begins `offset` after the node's epoch.
+    pub(crate) fn new(found: &[Found], offset: Duration) -> io::Result<Self> {
         let roles: Vec<_> = found.iter().map(|found| roles(&found.pod)).collect();
         let wanted = 2 + roles.iter().map(|roles| 1 + roles.len()).sum::<usize>();
         let rows = u16::try_from(wanted).unwrap_or(MOST_ROWS).min(MOST_ROWS);
@@ -58,20 +69,27 @@ impl Live {
             ticks: 0,
             last: Duration::ZERO,
             footer: "Ctrl-C stops gracefully".to_owned(),
+            offset,
         })
     }
 
     /// Writes a line above the view.
     fn above(&mut self, line: Line<'_>) {
         let width = usize::from(self.terminal.size().map_or(80, |size| size.width)).max(20);
-        let height = u16::try_from(line.width().div_ceil(width).clamp(1, 20)).unwrap_or(1);
-        let paragraph = Paragraph::new(line).wrap(ratatui::widgets::Wrap { trim: false });
-        // A terminal that can't be written to is no reason to end the pods.
-        let _ = self.terminal.insert_before(height, |buffer: &mut Buffer| paragraph.render(buffer.area, buffer));
+        for rows in wrapped(&line, width).chunks(ROWS_AT_ONCE) {
+            // A terminal that can't be written to is no reason to end the pods.
+            let _ = self.terminal.insert_before(rows.len() as u16, |buffer: &mut Buffer| {
+                let area = buffer.area;
+                for (row, y) in rows.iter().zip(area.y..area.bottom()) {
+                    row.render(Rect { y, height: 1, ..area }, buffer);
+                }
+            });
+        }
     }
 
     fn draw(&mut self, after: Duration) {
-        let rows = self.view(after);
+        let height = usize::from(self.terminal.get_frame().area().height);
+        let rows = self.view(after, height);
         self.last = after;
         let _ = self.terminal.draw(|frame| {
             let area = frame.area();
@@ -81,10 +99,28 @@ impl Live {
         });
     }
 
-    fn view(&self, after: Duration) -> Vec<Line<'static>> {
-        let mut rows = vec![Line::default()];
+    /// What stands in a view of so many rows: an empty one, the pods, the footer.
+    fn view(&self, after: Duration, height: usize) -> Vec<Line<'static>> {
+        let room = height.saturating_sub(2);
+        let mut rows = self.pods(after, |_| true);
+        if rows.len() > room {
+            // Who is at an end has nothing to say that wasn't said above.
+            rows = self.pods(after, |pod| !pod.is_over());
+        }
+        if rows.len() > room {
+            let more = rows.len() - room.saturating_sub(1);
+            rows.truncate(room.saturating_sub(1));
+            rows.push(Line::styled(format!("  … {more} more"), faint()));
+        }
+        rows.insert(0, Line::default());
+        rows.push(Line::styled(format!("  {}", self.footer), faint()));
+        rows
+    }
+
+    fn pods(&self, after: Duration, shown: impl Fn(&Pod) -> bool) -> Vec<Line<'static>> {
+        let mut rows = Vec::new();
         for (place, pod) in self.pods.iter().enumerate() {
-            let Some(pod) = pod else { continue };
+            let Some(pod) = pod.as_ref().filter(|pod| shown(pod)) else { continue };
             rows.push(self.header(pod, after));
             if pod.gone {
                 continue;
@@ -95,7 +131,6 @@ impl Live {
                 rows.push(self.container(container, view, after, role));
             }
         }
-        rows.push(Line::styled(format!("  {}", self.footer), faint()));
         rows
     }
 
@@ -137,7 +172,7 @@ impl Live {
                 ("✔", Color::Green, format!("exit 0 {}", end.reason))
             }
             ContainerState::Terminated(end) => ("✘", Color::Red, format!("exit {} {}", end.exit_code, end.reason)),
-            ContainerState::Waiting { reason, .. } => match retry.map(|at| left(at, after)) {
+            ContainerState::Waiting { reason, .. } => match retry.map(|at| left(at, self.offset + after)) {
                 Some(left) => ("↻", Color::Yellow, format!("{reason}, again in {left}")),
                 None if reason == "PodInitializing" => ("○", Color::DarkGray, reason.to_string()),
                 None => (spinner, Color::Yellow, reason.to_string()),
@@ -167,7 +202,7 @@ impl Live {
 }
 
 impl Reporter for Live {
-    fn happened(&mut self, after: Duration, who: &Who, what: &What) {
+    fn happened(&mut self, after: Duration, who: &Who, what: &What) -> io::Result<()> {
         let pod = &mut self.pods[who.place];
         match what {
             What::Status(status, views) => {
@@ -189,9 +224,12 @@ impl Reporter for Live {
             What::Event(event) => {
                 let warning = event.kind == husk_core::event::EventKind::Warning;
                 let style = if warning { Style::new().fg(Color::Yellow) } else { faint() };
-                let text = format!("{}: {}", event.reason, event.message);
-                let name = container_of(event).unwrap_or("pod").to_owned();
+                let text = format!("{}: {}", event.reason, printable(&event.message));
+                let name = event.container().unwrap_or("pod").to_owned();
                 self.above(prefixed(after, &name, Span::styled(text, style)));
+            }
+            What::Lost(container, lines) => {
+                self.above(prefixed(after, container, Span::styled(lost(*lines), Color::Yellow)));
             }
             What::Log(container, line) => {
                 let mut row = prefixed(after, container, Span::styled("│ ", faint()));
@@ -200,18 +238,21 @@ impl Reporter for Live {
             }
         }
         self.draw(after);
+        Ok(())
     }
 
-    fn note(&mut self, after: Duration, text: &str) {
+    fn note(&mut self, after: Duration, text: &str) -> io::Result<()> {
         self.footer = text.to_owned();
         // The terminal has written ^C into the view.
         let _ = self.terminal.clear();
         self.draw(after);
+        Ok(())
     }
 
-    fn tick(&mut self, after: Duration) {
+    fn tick(&mut self, after: Duration) -> io::Result<()> {
         self.ticks += 1;
         self.draw(after);
+        Ok(())
     }
 
     fn finish(&mut self) {
@@ -221,7 +262,7 @@ impl Reporter for Live {
         let bottom = self.terminal.get_frame().area().bottom().saturating_sub(1);
         let _ = self.terminal.set_cursor_position((0, bottom));
         let _ = self.terminal.show_cursor();
-        println!();
+        out("");
     }
 }
 
@@ -245,16 +286,48 @@ fn prefixed(after: Duration, name: &str, text: Span<'static>) -> Line<'static> {
     Line::from(vec![time, Span::styled(format!("{name:<14} "), Style::new().fg(Color::Cyan)), text])
 }
 
-/// Without what would move the cursor.
+/// A tab has no width of its own here.
 fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    out::printable(text).replace('\t', "    ")
 }
 
-fn left(at: Instant, after: Duration) -> span::Span {
-    let left = at.since_epoch().saturating_sub(after);
+/// Cuts a line into rows: at any character, so that none is lost whatever its width.
+fn wrapped(line: &Line<'_>, width: usize) -> Vec<Line<'static>> {
+    let (mut rows, mut used) = (vec![Line::default()], 0);
+    for part in line.styled_graphemes(Style::default()) {
+        let part = Span::styled(part.symbol.to_owned(), part.style);
+        if used + part.width() > width {
+            rows.push(Line::default());
+            used = 0;
+        }
+        used += part.width();
+        if let Some(row) = rows.last_mut() {
+            row.spans.push(part);
+        }
+    }
+    rows
+}
+
+fn left(at: Instant, now: Duration) -> span::Span {
+    let left = at.since_epoch().saturating_sub(now);
     span::Span(Duration::from_secs(left.as_secs_f64().ceil() as u64))
 }
 
 fn faint() -> Style {
     Style::new().fg(Color::DarkGray)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapping_loses_no_character() {
+        for text in ["", "short", "one word-that-is-longer-than-a-row and more", "漢字漢字漢字漢字漢字漢字"]
+        {
+            let rows = wrapped(&Line::raw(text), 7);
+            assert!(rows.iter().all(|row| row.width() <= 7), "{rows:?}");
+            assert_eq!(rows.iter().map(ToString::to_string).collect::<String>(), text);
+        }
+    }
 }

@@ -1,27 +1,39 @@
 //! `husk run`: runs pods in the foreground, from the first image to the last exit.
 
+mod data;
 mod happening;
+mod interrupts;
 mod json;
 mod lines;
 mod live;
+mod printer;
 mod session;
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use husk_agent::{AgentConfig, ImageTable, LocalNode};
+use husk_agent::{AgentConfig, AgentError, ImageTable, LocalNode, Trouble};
 
+use self::data::Data;
 use self::happening::Reporter;
+use self::interrupts::Interrupts;
+use self::live::Live;
+use self::printer::Printer;
 use self::session::{Ending, Session};
 use crate::manifest::{self, Found, Manifests};
+use crate::out::err;
 use crate::span::Span;
-use crate::{BAD_INPUT, check};
+use crate::{BAD_INPUT, INTERNAL, check, style};
 
 /// Exit code when time is up, as `timeout` has it.
 const TIMED_OUT: u8 = 124;
+/// A preflight that takes longer is compiling.
+const LONG: Duration = Duration::from_millis(500);
 
 /// What `husk run` is asked.
 #[derive(Args)]
@@ -69,16 +81,18 @@ impl Run {
         }
         let runtime = tokio::runtime::Runtime::new().context("can't start")?;
         runtime.block_on(async {
+            let mut interrupts = Interrupts::catch();
             let data = Data::new(self.data_dir.clone())?;
-            let node = LocalNode::start(AgentConfig {
-                data_dir: data.path(),
-                cache_dir: self.cache_dir.clone().or_else(cache_folder),
-                images: ImageTable::new(self.images.clone()),
-                node_name: "husk".into(),
-                max_container_restart_period: self.max_container_restart_period.map(|span| span.0),
-            })?;
+            let node = self.node(data.path())?;
             for found in &manifests.pods {
-                for trouble in node.preflight(&found.pod, &found.base).await {
+                let troubles = tokio::select! {
+                    troubles = self.preflight(&node, found) => troubles,
+                    signal = interrupts.next() => {
+                        err("nothing was started");
+                        return Ok(ExitCode::from(128 + signal));
+                    }
+                };
+                for trouble in troubles {
                     manifests.errors.push(found.problem(&trouble.field, trouble.message));
                 }
             }
@@ -86,57 +100,76 @@ impl Run {
                 return Ok(refuse(&manifests));
             }
             check::report(&manifests);
-            let reporter = self.reporter(&node, &manifests.pods)?;
-            let ending = Session::begin(node, manifests.pods, reporter, self.timeout).finish().await;
-            Ok(match ending {
+            let offset = SystemTime::now().duration_since(node.epoch()).unwrap_or_default();
+            let reporter = self.reporter(&node, &manifests.pods, offset)?;
+            let printer = Printer::start(reporter).context("can't start a thread")?;
+            let session = Session::begin(node, manifests.pods, printer, interrupts, self.timeout, offset);
+            Ok(match session.finish().await {
                 Ending::Succeeded => ExitCode::SUCCESS,
                 Ending::Failed => ExitCode::FAILURE,
                 Ending::TimedOut => ExitCode::from(TIMED_OUT),
+                Ending::Lost => ExitCode::from(INTERNAL),
             })
         })
     }
 
-    fn reporter(&self, node: &LocalNode, pods: &[Found]) -> Result<Box<dyn Reporter>> {
+    fn node(&self, data: &Path) -> Result<LocalNode> {
+        let config = AgentConfig {
+            data_dir: data.to_owned(),
+            cache_dir: self.cache_dir.clone().or_else(cache_folder),
+            images: ImageTable::new(self.images.clone()),
+            node_name: "husk".into(),
+            max_container_restart_period: self.max_container_restart_period.map(|span| span.0),
+        };
+        match LocalNode::start(config.clone()) {
+            // A cache that nobody asked for is no reason not to run.
+            Err(error @ AgentError::Engine(_)) if self.cache_dir.is_none() && config.cache_dir.is_some() => {
+                let node = LocalNode::start(AgentConfig { cache_dir: None, ..config })?;
+                let warning = style::yellow("warning");
+                err(format_args!("{warning}: {error}; going on without, so modules are compiled on each run"));
+                Ok(node)
+            }
+            started => Ok(started?),
+        }
+    }
+
+    /// Compiling takes seconds the first time: says so, or it looks as if nothing happened.
+    async fn preflight(&self, node: &LocalNode, found: &Found) -> Vec<Trouble> {
+        let mut preflight = pin!(node.preflight(&found.pod, &found.base));
+        tokio::select! {
+            troubles = &mut preflight => return troubles,
+            () = tokio::time::sleep(LONG) => {}
+        }
+        if self.output != Some(Output::Json) || std::io::stderr().is_terminal() {
+            let kept = self.cache_dir.clone().or_else(cache_folder);
+            let once = kept.map(|folder| format!(" (once; kept in {})", folder.display())).unwrap_or_default();
+            err(format_args!("compiling {}{once}", found.images().join(", ")));
+        }
+        preflight.await
+    }
+
+    fn reporter(&self, node: &LocalNode, pods: &[Found], offset: Duration) -> Result<Box<dyn Reporter>> {
         let terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
-        let output = self.output.unwrap_or(if terminal { Output::Live } else { Output::Lines });
+        let output = match self.output {
+            Some(output) => output,
+            None if terminal => match Live::new(pods, offset) {
+                Ok(live) => return Ok(Box::new(live)),
+                // A terminal that doesn't say where its cursor is.
+                Err(_) => Output::Lines,
+            },
+            None => Output::Lines,
+        };
         Ok(match output {
-            Output::Live => Box::new(live::Live::new(pods).context("no live view here: use -o lines")?),
+            Output::Live => Box::new(Live::new(pods, offset).context("no live view here: use -o lines")?),
             Output::Lines => Box::new(lines::Lines::new(pods.len())),
             Output::Json => Box::new(json::Json::new(node.epoch())?),
         })
     }
 }
 
-/// The folder of emptyDirs.
-enum Data {
-    /// The user's.
-    Kept(PathBuf),
-    /// Removed at the end.
-    Passing(tempfile::TempDir),
-}
-
-impl Data {
-    fn new(said: Option<PathBuf>) -> Result<Self> {
-        match said {
-            Some(path) => Ok(Self::Kept(path)),
-            None => {
-                let folder = tempfile::Builder::new().prefix("husk-").tempdir();
-                folder.map(Self::Passing).context("can't make a folder for volumes: name one with --data-dir")
-            }
-        }
-    }
-
-    fn path(&self) -> PathBuf {
-        match self {
-            Self::Kept(path) => path.clone(),
-            Self::Passing(folder) => folder.path().to_owned(),
-        }
-    }
-}
-
 fn refuse(manifests: &Manifests) -> ExitCode {
     check::report(manifests);
-    eprintln!("nothing was started");
+    err("nothing was started");
     ExitCode::from(BAD_INPUT)
 }
 

@@ -4,24 +4,28 @@ use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use husk_agent::{LocalNode, Notice, PodHandle};
 use husk_core::io::PodUid;
 use husk_core::status::Phase;
 use husk_engine::{Follower, Line, Log};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, broadcast};
 
-use super::happening::{Reporter, What, Who};
+use super::happening::{What, Who};
+use super::interrupts::Interrupts;
+use super::printer::{Passed, Printer};
 use crate::manifest::Found;
+use crate::out::err;
 use crate::span::Span;
 
 /// How often a live view is brought up to date if nothing happens.
 const TICK: Duration = Duration::from_millis(200);
 /// Grace after the second Ctrl-C, in seconds, counted from the first.
 const SHORT_GRACE: i64 = 2;
+/// How long a reader who doesn't read is waited for when the pods are gone and somebody wants an end.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,12 +36,17 @@ pub(crate) enum Ending {
     Failed,
     /// Time was up.
     TimedOut,
+    /// The agent is gone, or what it told was lost.
+    Lost,
 }
 
 /// A run.
 pub(crate) struct Session {
     node: LocalNode,
-    reporter: Box<dyn Reporter>,
+    printer: Printer,
+    /// Nobody reads any more.
+    deserted: bool,
+    interrupts: Interrupts,
     notices: broadcast::Receiver<Notice>,
     logs: Vec<Followed>,
     /// Lines that were read and not shown, by time.
@@ -50,7 +59,8 @@ pub(crate) struct Session {
     offset: Duration,
     timeout: Option<Duration>,
     timed_out: bool,
-    interrupts: u32,
+    /// So often its end was asked for.
+    interrupted: u32,
 }
 
 /// A container's log, and how far it was shown. A guest that writes faster than is shown loses lines in its bounded log.
@@ -58,6 +68,8 @@ struct Followed {
     who: Who,
     container: Arc<str>,
     follower: Follower,
+    /// Lines that were pushed out of the log, as far as it was told.
+    missed: u64,
 }
 
 impl Followed {
@@ -83,24 +95,28 @@ impl Session {
     pub(crate) fn begin(
         node: LocalNode,
         found: Vec<Found>,
-        reporter: Box<dyn Reporter>,
+        printer: Printer,
+        interrupts: Interrupts,
         timeout: Option<Span>,
+        offset: Duration,
     ) -> Self {
         let notices = node.watch();
         let (grown, mut all_logs, mut pods) = (Arc::new(Notify::new()), Vec::new(), HashMap::new());
-        let offset = SystemTime::now().duration_since(node.epoch()).unwrap_or_default();
         for (place, found) in found.into_iter().enumerate() {
             let who = Who { place, name: found.name().into() };
             let PodHandle { uid, logs } = node.apply(found.pod, found.base);
             for (container, log) in logs {
                 tell_growth(&log, &grown);
-                all_logs.push(Followed { who: who.clone(), container: container.into(), follower: log.follow() });
+                let (who, follower) = (who.clone(), log.follow());
+                all_logs.push(Followed { who, container: container.into(), follower, missed: 0 });
             }
             pods.insert(uid, OnePod { who, phase: Phase::Pending, reaped: false, gone: false });
         }
         Self {
             node,
-            reporter,
+            printer,
+            deserted: false,
+            interrupts,
             notices,
             logs: all_logs,
             waiting: Vec::new(),
@@ -110,14 +126,13 @@ impl Session {
             offset,
             timeout: timeout.map(|span| span.0),
             timed_out: false,
-            interrupts: 0,
+            interrupted: 0,
         }
     }
 
     /// Goes on until nothing is left of any pod.
     pub(crate) async fn finish(mut self) -> Ending {
-        let mut interrupt = Interrupts::new();
-        let timeout = self.timeout;
+        let (timeout, mut ran_out) = (self.timeout, false);
         let mut time_is_up = pin!(async {
             match timeout {
                 Some(timeout) => tokio::time::sleep(timeout).await,
@@ -130,20 +145,68 @@ impl Session {
             tokio::select! {
                 // In this order: the user first, and lines only when all that happened before them was told.
                 biased;
-                () = interrupt.next() => self.interrupted(),
-                () = &mut time_is_up, if !self.timed_out => self.time_is_up(),
+                _ = self.interrupts.next() => self.interrupted(),
+                () = &mut time_is_up, if !ran_out => {
+                    ran_out = true;
+                    self.time_is_up();
+                }
                 notice = self.notices.recv() => match notice {
                     Ok(notice) => self.notice(notice),
-                    Err(RecvError::Lagged(missed)) => self.note(&format!("{missed} happenings came too fast to be shown")),
-                    Err(RecvError::Closed) => break,
+                    Err(error) => {
+                        // Nothing here waits for anybody, so this can't be for want of time.
+                        let why = match error {
+                            RecvError::Lagged(missed) => format!("{missed} happenings were lost"),
+                            RecvError::Closed => "the agent is gone".to_owned(),
+                        };
+                        err(format_args!("error: {why}: what became of the pods is not known"));
+                        return self.end(Ending::Lost).await;
+                    }
                 },
-                () = self.grown.notified() => self.show_lines(None),
-                _ = tick.tick() => self.reporter.tick(self.began.elapsed()),
+                passed = self.printer.pass(), if !self.deserted => match passed {
+                    Passed::On => {
+                        self.show_lines(None);
+                    }
+                    Passed::Nowhere => self.desert(),
+                },
+                () = self.grown.notified() => {
+                    self.show_lines(None);
+                }
+                _ = tick.tick() => self.printer.tick(self.began.elapsed()),
             }
         }
-        self.show_lines(None);
-        self.reporter.finish();
-        self.ending()
+        let ending = self.ending();
+        self.end(ending).await
+    }
+
+    /// Shows what is left to show, unless somebody is tired of waiting for who reads it.
+    async fn end(mut self, ending: Ending) -> Ending {
+        let impatient = self.timed_out || self.interrupted > 0;
+        let mut interrupts = std::mem::replace(&mut self.interrupts, Interrupts::none());
+        let shown = async {
+            while self.show_lines(None) {
+                self.printer.empty().await;
+            }
+            self.printer.finish().await;
+        };
+        let enough = async {
+            match impatient {
+                true => tokio::time::sleep(LAST_WORDS).await,
+                false => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = shown => {}
+            _ = interrupts.next() => {}
+            () = enough => {}
+        }
+        ending
+    }
+
+    /// Nobody reads what is shown (`| head`): the pods mustn't go on unseen.
+    fn desert(&mut self) {
+        self.deserted = true;
+        err("nobody reads the output any more: stopping gracefully");
+        self.delete_all(None);
     }
 
     fn ending(&self) -> Ending {
@@ -163,7 +226,7 @@ impl Session {
         // What a container wrote comes before what became of it.
         self.show_lines(Some(at.since_epoch()));
         let Some(one) = self.pods.get_mut(&pod) else { return };
-        self.reporter.happened(at.since_epoch().saturating_sub(self.offset), &one.who, &what);
+        self.printer.happened(at.since_epoch().saturating_sub(self.offset), &one.who, what.clone());
         match what {
             What::Status(status, _) => {
                 one.phase = status.phase;
@@ -174,14 +237,23 @@ impl Session {
                 }
             }
             What::Gone => one.gone = true,
-            What::Event(_) | What::Log(..) => {}
+            What::Event(_) | What::Log(..) | What::Lost(..) => {}
         }
     }
 
-    /// Shows the lines that are there, in the order they were written in; with a time only those from before it.
-    fn show_lines(&mut self, before: Option<Duration>) {
+    /// Shows the lines that are there, in the order they were written in; with a time only those from before it. Says whether
+    /// there were any. If they aren't read fast enough they wait in their log, which forgets the oldest.
+    fn show_lines(&mut self, before: Option<Duration>) -> bool {
+        let room = self.printer.room();
         for log in &mut self.logs {
-            while let Some(line) = log.next() {
+            while self.waiting.len() < room {
+                let Some(line) = log.next() else { break };
+                let missed = log.follower.missed();
+                if missed > log.missed {
+                    let lost = What::Lost(Arc::clone(&log.container), missed - log.missed);
+                    self.printer.happened(self.began.elapsed(), &log.who, lost);
+                    log.missed = missed;
+                }
                 let at = line.time.duration_since(self.node.epoch()).unwrap_or_default();
                 self.waiting.push((at, log.who.clone(), Arc::clone(&log.container), line));
             }
@@ -189,13 +261,14 @@ impl Session {
         self.waiting.sort_by_key(|(at, ..)| *at);
         let count = before.map_or(self.waiting.len(), |before| self.waiting.partition_point(|(at, ..)| *at <= before));
         for (at, who, container, line) in self.waiting.drain(..count) {
-            self.reporter.happened(at.saturating_sub(self.offset), &who, &What::Log(container, line));
+            self.printer.happened(at.saturating_sub(self.offset), &who, What::Log(container, line));
         }
+        count > 0
     }
 
     fn interrupted(&mut self) {
-        self.interrupts += 1;
-        let (grace, note) = match self.interrupts {
+        self.interrupted += 1;
+        let (grace, note) = match self.interrupted {
             1 => (None, "stopping gracefully; Ctrl-C again for less grace"),
             2 => (Some(SHORT_GRACE), "stopping with little grace; Ctrl-C again to kill"),
             _ => (Some(0), "killing"),
@@ -205,6 +278,10 @@ impl Session {
     }
 
     fn time_is_up(&mut self) {
+        if self.pods.values().all(|pod| pod.phase.is_terminal()) {
+            // They made it; all that is left is to clear away.
+            return;
+        }
         self.timed_out = true;
         let after = Span(self.timeout.unwrap_or_default());
         self.note(&format!("time is up after {after}: stopping gracefully"));
@@ -220,7 +297,7 @@ impl Session {
     }
 
     fn note(&mut self, text: &str) {
-        self.reporter.note(self.began.elapsed(), text);
+        self.printer.note(self.began.elapsed(), text);
     }
 }
 
@@ -232,31 +309,4 @@ fn tell_growth(log: &Log, grown: &Arc<Notify>) {
             grown.notify_one();
         }
     });
-}
-
-/// Ctrl-C, and TERM, which means the same to a command in the foreground.
-struct Interrupts {
-    int: Option<Signal>,
-    term: Option<Signal>,
-}
-
-impl Interrupts {
-    fn new() -> Self {
-        Self { int: signal(SignalKind::interrupt()).ok(), term: signal(SignalKind::terminate()).ok() }
-    }
-
-    async fn next(&mut self) {
-        async fn of(signal: &mut Option<Signal>) {
-            match signal {
-                Some(signal) => {
-                    signal.recv().await;
-                }
-                None => std::future::pending().await,
-            }
-        }
-        tokio::select! {
-            () = of(&mut self.int) => {}
-            () = of(&mut self.term) => {}
-        }
-    }
 }

@@ -17,8 +17,9 @@ use clap::{Args, ValueEnum};
 use self::scenario::Scenario;
 use self::timeline::Timeline;
 use crate::manifest::{self, Found};
+use crate::out::{err, out};
 use crate::span::Span;
-use crate::{BAD_INPUT, check};
+use crate::{BAD_INPUT, check, style};
 
 /// If neither the command line nor the scenario says where the picture ends.
 const UNTIL: Span = Span::secs(600);
@@ -61,7 +62,8 @@ impl Simulate {
         check::report(&manifests);
         let [found] = manifests.pods.as_slice() else {
             if manifests.errors.is_empty() {
-                eprintln!("{}: has {} pods: simulate plays one", self.file.display(), manifests.pods.len());
+                let (file, pods) = (self.file.display(), manifests.pods.len());
+                err(format_args!("{file}: has {pods} pods: simulate plays one"));
             }
             return Ok(ExitCode::from(BAD_INPUT));
         };
@@ -73,7 +75,7 @@ impl Simulate {
             Some(path) => match Scenario::read(path, &spec) {
                 Ok(scenario) => scenario,
                 Err(error) => {
-                    eprintln!("error: {error:#}");
+                    err(format_args!("{}: {error:#}", style::red("error")));
                     return Ok(ExitCode::from(BAD_INPUT));
                 }
             },
@@ -82,8 +84,8 @@ impl Simulate {
         let until = self.until.or(scenario.until).unwrap_or(UNTIL);
         let timeline = play::play(husk_api::core_meta(&found.pod), spec, &scenario, until.0)?;
         match self.output {
-            Output::Table => print!("{}", table::table(&timeline)),
-            Output::Json => println!("{:#}", table::json(&timeline)),
+            Output::Table => out(table::table(&timeline).trim_end_matches('\n')),
+            Output::Json => out(format_args!("{:#}", table::json(&timeline))),
             Output::None => {}
         }
         if let Some(path) = &self.svg {

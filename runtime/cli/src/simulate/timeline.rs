@@ -388,10 +388,9 @@ fn push_change<T: PartialEq>(changes: &mut Vec<(Instant, T)>, now: Instant, what
 }
 
 fn mark(now: Instant, event: &Event) -> Mark {
-    let container = event.field_path.split_once('{').map(|(_, rest)| rest.trim_end_matches('}').to_owned());
     Mark {
         at: now,
-        container,
+        container: event.container().map(str::to_owned),
         warning: event.kind == EventKind::Warning,
         reason: event.reason.to_string(),
         message: event.message.clone(),
