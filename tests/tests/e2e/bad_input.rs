@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use crate::husk::{BAD_INPUT, command, output};
+use crate::husk::{BAD_INPUT, SUCCEEDED, command, output};
 
 /// Runs a manifest in a folder where it can have files beside it.
 fn refuse(folder: &Path, manifest: &str) -> String {
@@ -34,7 +34,7 @@ fn manifests_that_make_no_sense() {
     let folder = tempfile::tempdir().expect("a folder");
     let app = "  containers:\n  - {name: app, image: busybox";
     for (manifest, words) in [
-        ("a: [b\nc: }".to_owned(), &["pod.yaml"][..]),
+        ("a: [b\nc: }".to_owned(), &["pod.yaml:", "this is not YAML"][..]),
         (pod(&format!("{app}}}\n  - {{name: app, image: busybox}}")), &["spec.containers[1].name", "app"]),
         (
             pod(&format!(
@@ -131,21 +131,57 @@ fn files_that_are_no_manifests() {
     let line = "# nothing but a very long comment, line after line after line\n";
     fs::write(&path, line.repeat(100_000_000 / line.len() + 1)).expect("written");
     let refused = output(&["run", &path.display().to_string()]);
-    assert!(said(&refused).contains("big.yaml"), "{}", said(&refused));
+    let said_of_big = said(&refused);
+    assert!(said_of_big.contains("big.yaml") && said_of_big.contains("is longer than"), "{said_of_big}");
 
     let bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n".to_owned()
         + &('b'..='i')
             .zip('a'..='h')
             .map(|(name, last)| format!("{name}: &{name} [{}]\n", vec![format!("*{last}"); 9].join(",")))
             .collect::<String>();
-    let said_of_bomb = refuse(folder.path(), &bomb);
-    assert!(said_of_bomb.contains("pod.yaml"), "{said_of_bomb}");
+    // A pod that would be valid without it.
+    let indented: String = bomb.lines().map(|line| format!("    {line}\n")).collect();
+    let carrier = with_image("busybox")
+        .replace("metadata: {name: bad}", &format!("metadata:\n  name: bad\n  labels:\n{indented}"));
+    let said_of_bomb = refuse(folder.path(), &carrier);
+    assert!(said_of_bomb.contains("pod.yaml") && said_of_bomb.contains("unfold"), "{said_of_bomb}");
 
     let missing = output(&["run", "no/such/pod.yaml"]);
     assert!(said(&missing).contains("no/such/pod.yaml"));
 
     let nothing = command().args(["run"]).output().expect("husk starts");
     assert_eq!(nothing.status.code(), Some(BAD_INPUT));
+}
+
+#[test]
+fn nothing_to_run_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for nothing in ["", "---\n", "apiVersion: v1\nkind: List\nitems: []\n"] {
+        let said = refuse(folder.path(), nothing);
+        assert!(said.contains("pod.yaml") && said.contains("no pod"), "{said}");
+    }
+}
+
+#[test]
+fn folders_that_cannot_be_used() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, file) = (folder.path().join("pod.yaml"), folder.path().join("file"));
+    fs::write(folder.path().join("tiny.wat"), "(module (func (export \"_start\")))").expect("written");
+    fs::write(&path, pod("  restartPolicy: Never\n  containers:\n  - {name: app, image: ./tiny.wat}"))
+        .expect("written");
+    fs::write(&file, "").expect("written");
+    let (path, file) = (path.display().to_string(), file.display().to_string());
+    for flag in ["--data-dir", "--cache-dir"] {
+        let said = said(&output(&["run", &path, flag, &file]));
+        assert!(said.contains(&file), "{said}");
+    }
+    // Nobody asked for this one.
+    let mut run = command();
+    run.args(["run", &path]).env_remove("HUSK_CACHE").env("XDG_CACHE_HOME", &file);
+    let ran = run.output().expect("husk starts");
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(SUCCEEDED), "{said}");
+    assert!(said.contains("warning") && said.contains(&file), "{said}");
 }
 
 #[test]

@@ -78,8 +78,8 @@ fn probes_gate_judge_and_restart() {
 
 // spec: RESTART-02
 // spec: RESTART-04
-// spec: RESTART-05
 // spec: STATE-04
+// spec: RESTART-05
 #[test]
 fn a_crash_loop_restarts_at_once_and_then_backs_off() {
     let mut run = start(&example("crash-loop.yaml"), &["--max-container-restart-period", "1s"]);

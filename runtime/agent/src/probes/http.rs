@@ -180,7 +180,6 @@ mod tests {
         format!("HTTP/1.1 {status}\r\n{headers}Content-Length: 2\r\nConnection: close\r\n\r\nno")
     }
 
-    // spec: PROBE-09
     #[tokio::test]
     async fn statuses_from_200_to_399_are_well_and_headers_are_as_asked() {
         let (address, requests) = server(vec![answer("204 x", ""), answer("503 x", ""), answer("200 x", "")]).await;
@@ -198,7 +197,6 @@ mod tests {
         assert_eq!(own.matches("x-a: ").count(), 2);
     }
 
-    // spec: PROBE-10
     #[tokio::test]
     async fn redirects_are_followed_on_the_same_host_only() {
         let to = |location: &str| answer("302 x", &format!("Location: {location}\r\n"));
