@@ -18,6 +18,8 @@ enum Told {
     Happened(Duration, Who, What),
     Note(Duration, String),
     Tick(Duration),
+    /// That was all.
+    End,
 }
 
 /// Hands what happens to a reporter.
@@ -49,6 +51,7 @@ impl Printer {
                     Told::Happened(after, who, what) => reporter.happened(after, &who, &what),
                     Told::Note(after, text) => reporter.note(after, &text),
                     Told::Tick(after) => reporter.tick(after),
+                    Told::End => break,
                 };
                 if shown.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
                     return;
@@ -114,11 +117,12 @@ impl Printer {
     }
 
     /// Waits until all is shown.
-    pub(crate) async fn finish(mut self) {
-        self.empty().await;
-        drop(self.queue);
-        // Fails if the reader is gone.
-        let _ = self.done.await;
+    pub(crate) async fn finish(&mut self) {
+        self.backlog.push_back(Told::End);
+        if self.empty().await == Passed::On {
+            // Fails if the reader goes away now.
+            let _ = (&mut self.done).await;
+        }
     }
 
     fn tell(&mut self, told: Told) {

@@ -178,7 +178,7 @@ impl Session {
         self.end(ending).await
     }
 
-    /// Shows what is left to show, unless somebody is tired of waiting for who reads it.
+    /// Shows what is left to show, unless somebody is tired of waiting for who reads it, and clears away.
     async fn end(mut self, ending: Ending) -> Ending {
         let impatient = self.timed_out || self.interrupted > 0;
         let mut interrupts = std::mem::replace(&mut self.interrupts, Interrupts::none());
@@ -199,7 +199,13 @@ impl Session {
             _ = interrupts.next() => {}
             () = enough => {}
         }
-        ending
+        match self.node.shutdown().await {
+            Ok(()) => ending,
+            Err(error) => {
+                err(format_args!("error: {error}"));
+                Ending::Lost
+            }
+        }
     }
 
     /// Nobody reads what is shown (`| head`): the pods mustn't go on unseen.
