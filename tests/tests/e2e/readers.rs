@@ -65,8 +65,8 @@ fn a_reader_who_does_not_read_keeps_nobody_from_stopping() {
 
 #[test]
 fn lines_that_are_lost_are_counted() {
-    // More than the log holds, in one write.
-    let ended = run_text(&pod("yes | head -n 20000; echo end"), &[]);
+    // More than the log holds.
+    let ended = run_text(&pod("seq 20000; echo end"), &[]);
     let count = ended.log("app").len() as u64;
     let lost = ended.seen.iter().filter(|o| o["type"] == "note" && o["container"] == "app");
     let lost: u64 = lost.filter_map(|o| o["text"].as_str()?.split(' ').next()?.parse::<u64>().ok()).sum();
@@ -76,8 +76,8 @@ fn lines_that_are_lost_are_counted() {
 #[test]
 fn guests_write_nothing_that_moves_the_cursor() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = written(&folder, "printf '\\033[2Jwiped\\n'; printf 'a\\nb\\033[31m' > /dev/termination-log; exit 1");
+    let path = written(&folder, "printf '\\033[2Jwiped\\n'; exit 1");
     let ended = output(&["run", &path, "-o", "lines"]);
     let said = String::from_utf8_lossy(&ended.stdout);
-    assert!(said.contains("| wiped") && said.contains("a b") && !said.contains('\x1b'), "{said}");
+    assert!(said.contains("| wiped") && !said.contains('\x1b'), "{said}");
 }
