@@ -1,6 +1,6 @@
 //! Ctrl-C: gracefully, then with less grace, then at once.
 
-use crate::husk::{FAILED, TIMED_OUT, run_text, start};
+use crate::husk::{FAILED, TIMED_OUT, ended, run_text, start};
 
 const STUBBORN: &str = "
 apiVersion: v1
@@ -18,7 +18,7 @@ fn stubborn() -> (tempfile::TempDir, crate::husk::Run) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("pod.yaml");
     std::fs::write(&path, STUBBORN).expect("written");
-    let mut run = start(&path, &[]);
+    let mut run = start(&path, &["--data-dir", &folder.path().join("data").display().to_string()]);
     run.wait_for_log("app", "deaf");
     (folder, run)
 }
@@ -37,14 +37,18 @@ fn a_second_interrupt_cuts_the_grace_and_kills() {
 
 #[test]
 fn a_third_interrupt_ends_it_at_once() {
-    let (_folder, mut run) = stubborn();
+    let (folder, mut run) = stubborn();
     for said in ["again for less grace", "again to kill", "killing"] {
         run.interrupt();
         run.wait_for(|o| o["type"] == "note" && o["text"].as_str().is_some_and(|text| text.contains(said)));
     }
-    let ended = run.finish();
-    assert_eq!(ended.code, Some(FAILED));
-    assert_eq!(ended.seen.last().expect("something")["type"], "gone");
+    let run = run.finish();
+    assert_eq!(run.code, Some(FAILED));
+    assert_eq!(run.seen.last().expect("something")["type"], "gone");
+    // Nobody waited for its end, as the second one does; even so nothing is left behind.
+    assert!(run.seen.iter().all(|o| ended(o, "app").is_null()), "{:#?}", run.seen);
+    let pods = std::fs::read_dir(folder.path().join("data/pods")).into_iter().flatten().flatten();
+    assert_eq!(pods.count(), 0);
 }
 
 #[test]

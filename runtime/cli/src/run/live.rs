@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use husk_agent::ContainerView;
 use husk_api::k8s;
@@ -56,20 +56,22 @@ impl Pod {
 }
 
 impl Live {
-    /// On standard output. The run begins `offset` after the node's epoch.
-    pub(crate) fn new(found: &[Found], offset: Duration) -> io::Result<Self> {
+    /// On standard output; `epoch` is the wall-clock time of the node's beginning.
+    pub(crate) fn new(found: &[Found], epoch: SystemTime) -> io::Result<Self> {
         let roles: Vec<_> = found.iter().map(|found| roles(&found.pod)).collect();
         let wanted = 2 + roles.iter().map(|roles| 1 + roles.len()).sum::<usize>();
         let rows = u16::try_from(wanted).unwrap_or(MOST_ROWS).min(MOST_ROWS);
+        let terminal = terminal(rows)?;
         Ok(Self {
-            terminal: terminal(rows)?,
+            terminal,
             pods: found.iter().map(|_| None).collect(),
             ends: Ends::default(),
             roles,
             ticks: 0,
             last: Duration::ZERO,
             footer: "Ctrl-C stops gracefully".to_owned(),
-            offset,
+            // The run begins as soon as there is somebody to show it.
+            offset: SystemTime::now().duration_since(epoch).unwrap_or_default(),
         })
     }
 

@@ -13,7 +13,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -100,10 +100,9 @@ impl Run {
                 return Ok(refuse(&manifests));
             }
             check::report(&manifests);
-            let offset = SystemTime::now().duration_since(node.epoch()).unwrap_or_default();
-            let reporter = self.reporter(&node, &manifests.pods, offset)?;
+            let reporter = self.reporter(&node, &manifests.pods)?;
             let printer = Printer::start(reporter).context("can't start a thread")?;
-            let session = Session::begin(node, manifests.pods, printer, interrupts, self.timeout, offset);
+            let session = Session::begin(node, manifests.pods, printer, interrupts, self.timeout);
             Ok(match session.finish().await {
                 Ending::Succeeded => ExitCode::SUCCESS,
                 Ending::Failed => ExitCode::FAILURE,
@@ -148,11 +147,11 @@ impl Run {
         preflight.await
     }
 
-    fn reporter(&self, node: &LocalNode, pods: &[Found], offset: Duration) -> Result<Box<dyn Reporter>> {
+    fn reporter(&self, node: &LocalNode, pods: &[Found]) -> Result<Box<dyn Reporter>> {
         let terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
         let output = match self.output {
             Some(output) => output,
-            None if terminal => match Live::new(pods, offset) {
+            None if terminal => match Live::new(pods, node.epoch()) {
                 Ok(live) => return Ok(Box::new(live)),
                 // A terminal that doesn't say where its cursor is.
                 Err(_) => Output::Lines,
@@ -160,7 +159,7 @@ impl Run {
             None => Output::Lines,
         };
         Ok(match output {
-            Output::Live => Box::new(Live::new(pods, offset).context("no live view here: use -o lines")?),
+            Output::Live => Box::new(Live::new(pods, node.epoch()).context("no live view here: use -o lines")?),
             Output::Lines => Box::new(lines::Lines::new(pods.len())),
             Output::Json => Box::new(json::Json::new(node.epoch())?),
         })

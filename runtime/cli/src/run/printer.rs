@@ -85,9 +85,9 @@ impl Printer {
         }
     }
 
-    /// How much may be told now without being lost.
+    /// So many lines may be told now. What becomes of the pods always finds some room beside them.
     pub(crate) fn room(&self) -> usize {
-        BACKLOG.saturating_sub(self.backlog.len())
+        (BACKLOG / 2).saturating_sub(self.backlog.len())
     }
 
     /// Waits until something of the backlog is on its way; if there is none, until the reader is gone.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use husk_agent::{LocalNode, Notice, PodHandle};
 use husk_core::io::PodUid;
@@ -98,9 +98,9 @@ impl Session {
         printer: Printer,
         interrupts: Interrupts,
         timeout: Option<Span>,
-        offset: Duration,
     ) -> Self {
         let notices = node.watch();
+        let offset = SystemTime::now().duration_since(node.epoch()).unwrap_or_default();
         let (grown, mut all_logs, mut pods) = (Arc::new(Notify::new()), Vec::new(), HashMap::new());
         for (place, found) in found.into_iter().enumerate() {
             let who = Who { place, name: found.name().into() };
@@ -183,6 +183,7 @@ impl Session {
         let impatient = self.timed_out || self.interrupted > 0;
         let mut interrupts = std::mem::replace(&mut self.interrupts, Interrupts::none());
         let shown = async {
+            self.printer.empty().await;
             while self.show_lines(None) {
                 self.printer.empty().await;
             }
