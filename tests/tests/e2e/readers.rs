@@ -83,7 +83,7 @@ fn lines_that_are_lost_are_counted() {
     let lost = seen.iter().filter(|o| o["type"] == "note" && o["container"] == "app");
     let lost: usize = lost.filter_map(|o| o["text"].as_str()?.split(' ').next()?.parse::<usize>().ok()).sum();
     assert_eq!(shown + lost, LINES);
-    assert_eq!(seen.last().expect("something")["type"], "gone");
+    assert!(seen.iter().any(|o| o["type"] == "gone"));
 }
 
 #[test]
