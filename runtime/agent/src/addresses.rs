@@ -1,68 +1,61 @@
 //! Every pod has its own loopback address, so that two pods may use the same port (NET-01).
 //!
-//! Several agents may run on one machine, each with pods of its own. An address is taken by locking a file that is named for it;
-//! the lock goes with the process that holds it, however that ends.
+//! Several agents may run on one machine, each with pods of its own. An address is taken by binding an abstract socket that is
+//! named for it: there is no file to be trusted or left behind, it holds for all users of this loopback interface and for no
+//! other, and it goes with the process that has it, however that ends.
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
+use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 /// Addresses per user of the machine.
 const ADDRESSES: u32 = 65_534;
 /// The first second octet; those below are for what is configured by hand.
-const FIRST_NET: u32 = 40;
+const FIRST_NET: u8 = 40;
 /// Users have different second octets as far as there are any.
-const NETS: u32 = 200;
+const NETS: u8 = 200;
 
 /// Gives out addresses.
 #[derive(Debug)]
-pub struct Addresses {
-    folder: PathBuf,
-    net: u32,
+pub(crate) struct Addresses {
+    net: u8,
 }
 
 /// An address that is taken as long as this lives.
 #[derive(Debug)]
-pub struct Address {
+pub(crate) struct Address {
     ip: Ipv4Addr,
-    /// Holds the lock.
-    _lock: File,
+    /// Says so to other agents.
+    _claim: UnixDatagram,
 }
 
 impl Address {
     /// The address.
-    pub fn ip(&self) -> Ipv4Addr {
+    pub(crate) fn ip(&self) -> Ipv4Addr {
         self.ip
     }
 }
 
 impl Addresses {
-    /// The addresses of this user.
-    pub fn of_this_user() -> io::Result<Self> {
+    /// The addresses of this user; others may share them.
+    pub(crate) fn of_this_user() -> io::Result<Self> {
         let uid = fs::metadata("/proc/self")?.uid();
-        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
-        let folder = match runtime {
-            Some(runtime) => runtime.join("husk/addresses"),
-            None => std::env::temp_dir().join(format!("husk-{uid}/addresses")),
-        };
-        fs::create_dir_all(&folder)?;
-        Ok(Self { folder, net: FIRST_NET + uid % NETS })
+        let place = u8::try_from(uid % u32::from(NETS)).unwrap_or_default();
+        Ok(Self { net: FIRST_NET + place })
     }
 
     /// Takes the first address that is free.
-    pub fn take(&self) -> io::Result<Address> {
+    pub(crate) fn take(&self) -> io::Result<Address> {
         for host in 1..=ADDRESSES {
             let [_, _, third, fourth] = host.to_be_bytes();
-            let net = u8::try_from(self.net).unwrap_or(u8::MAX);
-            let ip = Ipv4Addr::new(127, net, third, fourth);
-            let lock =
-                File::options().create(true).truncate(false).write(true).open(self.folder.join(ip.to_string()))?;
-            match lock.try_lock() {
-                Ok(()) => return Ok(Address { ip, _lock: lock }),
-                Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(error)) => return Err(error),
+            let ip = Ipv4Addr::new(127, self.net, third, fourth);
+            match UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(format!("husk/pod-address/{ip}"))?) {
+                Ok(claim) => return Ok(Address { ip, _claim: claim }),
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+                Err(error) => return Err(error),
             }
         }
         Err(io::Error::other("all pod addresses of this machine are in use"))
@@ -75,12 +68,13 @@ mod tests {
 
     #[test]
     fn an_address_is_taken_once_and_free_again_after_its_pod() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let addresses = Addresses { folder: folder.path().to_owned(), net: 40 };
-        let (first, second) = (addresses.take().expect("free"), addresses.take().expect("free"));
-        assert_eq!(first.ip(), Ipv4Addr::new(127, 40, 0, 1));
-        assert_eq!(second.ip(), Ipv4Addr::new(127, 40, 0, 2));
+        // Two agents, of users that share their addresses; no user has these.
+        let (one, other) = (Addresses { net: 250 }, Addresses { net: 250 });
+        let first = one.take().expect("free");
+        let second = other.take().expect("free");
+        assert_ne!(first.ip(), second.ip());
+        let ip = first.ip();
         drop(first);
-        assert_eq!(addresses.take().expect("free").ip(), Ipv4Addr::new(127, 40, 0, 1));
+        assert_eq!(other.take().expect("free").ip(), ip);
     }
 }

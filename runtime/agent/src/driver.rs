@@ -171,7 +171,6 @@ impl Driver {
                 }
                 if let Input::Exited { instance, .. } = &input {
                     self.instances.remove(instance);
-                    self.end_hooks(instance);
                 }
                 if let Input::TornDown { pod, .. } = &input
                     && let Some(local) = self.pods.get_mut(pod)
@@ -229,7 +228,7 @@ impl Driver {
         let answer = self.answer.clone();
         tokio::spawn(async move {
             let outcome = container.wait().await;
-            let message = container.detail().unwrap_or_default();
+            let message = instance::reason(container.detail());
             let _ = answer.send(Answer::Fact(Input::Exited { instance, outcome, message }));
         });
     }
@@ -329,13 +328,14 @@ impl Driver {
 
     fn start(&mut self, instance: InstanceRef) {
         let Some(local) = self.pods.get(&instance.pod) else { return };
-        let config = match local.config(&instance, &self.machine) {
-            Ok(config) => config,
-            Err(message) => {
-                let reason = "CreateContainerConfigError".into();
-                return self.fact(Input::StartFailed { instance, reason, message });
-            }
-        };
+        let config =
+            match local.config(&instance, &self.machine, self.node.allocated(&instance.pod, &instance.container)) {
+                Ok(config) => config,
+                Err(message) => {
+                    let reason = "CreateContainerConfigError".into();
+                    return self.fact(Input::StartFailed { instance, reason, message });
+                }
+            };
         let log = local.logs.get(&*instance.container).cloned().unwrap_or_default();
         let engine = self.engine.clone();
         self.instances.insert(instance.clone(), Slot::Starting { kill: false });
@@ -382,15 +382,6 @@ impl Driver {
             Answer::Fact(Input::HookDone { instance, hook, result })
         });
         self.hooks.insert(key, task);
-    }
-
-    /// Whom a hook talks to may never answer: it ends with its instance.
-    fn end_hooks(&mut self, instance: &InstanceRef) {
-        for hook in [Hook::PostStart, Hook::PreStop] {
-            if let Some(task) = self.hooks.remove(&(instance.clone(), hook)) {
-                task.abort();
-            }
-        }
     }
 
     fn tear_down(&mut self, pod: PodUid, attempt: u32) {

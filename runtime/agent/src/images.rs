@@ -26,7 +26,7 @@ pub struct ImageTable {
 
 /// Why there is no image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoImage {
+pub(crate) enum NoImage {
     /// It can't be one.
     InvalidName(String),
     /// It isn't on the node.
@@ -50,7 +50,7 @@ impl ImageTable {
     }
 
     /// Where the image is. `base` is the folder of the manifest.
-    pub fn find(&self, image: &str, base: &Path) -> Result<PathBuf, NoImage> {
+    pub(crate) fn find(&self, image: &str, base: &Path) -> Result<PathBuf, NoImage> {
         if image.is_empty() || image.chars().any(|c| c.is_whitespace() || c.is_control()) {
             return Err(NoImage::InvalidName(format!("`{image}` is not the name of an image")));
         }
@@ -72,7 +72,7 @@ impl ImageTable {
     }
 
     /// Names that need no path: aliases, then the user's own.
-    pub fn names(&self) -> Vec<&str> {
+    fn names(&self) -> Vec<&str> {
         ALIASES.iter().map(|(alias, _)| *alias).chain(self.own.keys().map(String::as_str)).collect()
     }
 
@@ -94,7 +94,7 @@ impl ImageTable {
 
 /// Does it say itself that it is a path?
 fn is_path(image: &str) -> bool {
-    let names_module = [".wasm", ".wat", ".cwasm"].iter().any(|ending| image.ends_with(ending));
+    let names_module = [".wasm", ".wat"].iter().any(|ending| image.ends_with(ending));
     image.starts_with(['.', '/']) || names_module
 }
 
@@ -132,7 +132,7 @@ fn guest_folders() -> Vec<PathBuf> {
     let beside = exe.iter().filter_map(|exe| exe.parent()).flat_map(|bin| {
         [bin.join("guests"), bin.join("../guests"), bin.join("../share/husk/guests"), bin.join("../../guests")]
     });
-    said.chain(beside).chain([PathBuf::from("target/guests")]).filter(|folder| folder.is_dir()).collect()
+    said.chain(beside).filter(|folder| folder.is_dir()).collect()
 }
 
 #[cfg(test)]

@@ -15,6 +15,16 @@ pub(crate) fn signal(container: &Container, name: &str) {
     }
 }
 
+/// Why it trapped, in a line; empty if it didn't.
+pub(crate) fn reason(detail: Option<String>) -> String {
+    let detail = detail.unwrap_or_default();
+    let (reason, place) = detail.split_once('\n').unwrap_or((&detail, ""));
+    if !place.is_empty() {
+        tracing::debug!(reason, place, "trap");
+    }
+    reason.to_owned()
+}
+
 /// How a command in a container ended that did not end well, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ExecFailure {
@@ -34,7 +44,7 @@ pub(crate) async fn exec(container: &Container, command: &[String]) -> Result<()
     let how = match done.outcome {
         Outcome::Code(code) => format!("exit code {code}"),
         Outcome::Signal(number) => format!("ended by signal {number}"),
-        Outcome::Trap(_) => done.detail.unwrap_or_else(|| "it trapped".into()),
+        Outcome::Trap(_) => reason(done.detail),
     };
     let kept = &done.output[..done.output.len().min(MOST_OUTPUT)];
     let output = String::from_utf8_lossy(kept);

@@ -16,10 +16,7 @@ mod probes;
 mod process;
 mod volumes;
 
-pub use addresses::{Address, Addresses};
-pub use images::{ImageTable, NoImage};
+pub use images::ImageTable;
 pub use local::{AgentConfig, AgentError, LocalNode, PodHandle};
 pub use notice::{ContainerView, Notice};
 pub use preflight::Trouble;
-pub use process::{Process, ThisMachine};
-pub use volumes::{VolumeError, Volumes};

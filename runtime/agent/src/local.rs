@@ -5,7 +5,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use husk_core::Instant;
 use husk_core::io::PodUid;
 use husk_engine::{Engine, EngineConfig, EngineError, Log};
 use k8s_openapi::api::core::v1::Pod;
@@ -142,14 +141,9 @@ impl LocalNode {
         driver.await.map_err(|error| AgentError::Lost(error.to_string()))
     }
 
-    /// The wall-clock time of [`Instant::ZERO`].
+    /// The wall-clock time of [`husk_core::Instant::ZERO`].
     pub fn epoch(&self) -> SystemTime {
         self.began
-    }
-
-    /// The wall-clock time of an instant.
-    pub fn wall(&self, at: Instant) -> SystemTime {
-        self.began + at.since_epoch()
     }
 }
 

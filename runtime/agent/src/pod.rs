@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use husk_api::hostname;
 use husk_core::io::{Hook, InstanceRef};
-use husk_core::quantity::Quantity;
-use husk_core::spec::ProbeKind;
+use husk_core::spec::{ProbeKind, Resources};
 use husk_engine::{ContainerConfig, Image, Log};
 use k8s_openapi::api::core::v1::{Container, HostIP, LifecycleHandler, Pod, PodIP, PodSpec, Probe};
 
@@ -111,8 +110,13 @@ impl LocalPod {
         }
     }
 
-    /// How an instance is to be started. The error is for a person.
-    pub(crate) fn config(&self, instance: &InstanceRef, node: &ThisMachine) -> Result<ContainerConfig, String> {
+    /// How an instance is to be started, with what the node gave it. The error is for a person.
+    pub(crate) fn config(
+        &self,
+        instance: &InstanceRef,
+        node: &ThisMachine,
+        allocated: Option<&Resources>,
+    ) -> Result<ContainerConfig, String> {
         let name = &*instance.container;
         let container = self.container(name).ok_or("the pod has no such container")?;
         let image = self.images.get(name).ok_or("its image is not there")?.clone();
@@ -134,7 +138,7 @@ impl LocalPod {
             config.hosts = vec![(format!("{}.{}", hostname.name, hostname.domain), ip)];
         }
         config.hostname = hostname.name;
-        config.memory_limit = memory_limit(container)?;
+        config.memory_limit = allocated.and_then(memory_limit);
         Ok(config)
     }
 }
@@ -145,9 +149,26 @@ pub(crate) fn containers(spec: Option<&PodSpec>) -> impl Iterator<Item = &Contai
     init.chain(spec.into_iter().flat_map(|spec| &spec.containers))
 }
 
-fn memory_limit(container: &Container) -> Result<Option<u64>, String> {
-    let limits = container.resources.as_ref().and_then(|resources| resources.limits.as_ref());
-    let Some(limit) = limits.and_then(|limits| limits.get("memory")) else { return Ok(None) };
-    let amount = Quantity::parse(&limit.0).map_err(|error| format!("resources.limits.memory: {error}"))?;
-    Ok(u64::try_from(amount.value()).ok())
+/// In bytes. As everywhere in Kubernetes, 0 is no limit.
+fn memory_limit(resources: &Resources) -> Option<u64> {
+    let limit = resources.limits.get("memory")?;
+    u64::try_from(limit.value()).ok().filter(|limit| *limit > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use husk_core::quantity::Quantity;
+
+    use super::*;
+
+    #[test]
+    fn no_memory_limit_is_none_or_zero() {
+        let limited = |amount: &str| {
+            let amount = Quantity::parse(amount).expect("a quantity");
+            memory_limit(&Resources { limits: [("memory".to_owned(), amount)].into(), ..Resources::default() })
+        };
+        assert_eq!(limited("64Mi"), Some(64 << 20));
+        assert_eq!(limited("0"), None);
+        assert_eq!(memory_limit(&Resources::default()), None);
+    }
 }

@@ -8,18 +8,18 @@ use k8s_openapi::api::core::v1::{ConfigMap, Container, Pod, Secret, Service};
 
 /// The process of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Process {
+pub(crate) struct Process {
     /// `command`, expanded; empty if the image decides.
-    pub command: Vec<String>,
+    pub(crate) command: Vec<String>,
     /// `args`, expanded.
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
     /// `env`, expanded, in order; a name stands once.
-    pub env: Vec<(String, String)>,
+    pub(crate) env: Vec<(String, String)>,
 }
 
 impl Process {
     /// Of a container of a pod whose address is in its status. The error is for a person.
-    pub fn of(pod: &Pod, container: &Container, node: &ThisMachine) -> Result<Self, String> {
+    pub(crate) fn of(pod: &Pod, container: &Container, node: &ThisMachine) -> Result<Self, String> {
         let env = container_env(pod, container, node).map_err(|error| error.to_string())?;
         let value = |name: &str| env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
         let words = |list: &Option<Vec<String>>| list.iter().flatten().map(|word| expand(word, value)).collect();
@@ -29,13 +29,13 @@ impl Process {
 
 /// What a container's environment can draw on without an API server: only what the machine has.
 #[derive(Clone, Debug)]
-pub struct ThisMachine {
+pub(crate) struct ThisMachine {
     allocatable: ResourceList,
 }
 
 impl ThisMachine {
     /// Looks at the machine.
-    pub fn look() -> Self {
+    pub(crate) fn look() -> Self {
         let mut allocatable = ResourceList::new();
         let cpus = std::thread::available_parallelism().map_or(1, |cpus| i64::try_from(cpus.get()).unwrap_or(1));
         allocatable.insert("cpu".into(), Quantity::new(cpus, Notation::Decimal));

@@ -3,24 +3,30 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use husk_engine::Mount;
 use k8s_openapi::api::core::v1::{Container, HostPathVolumeSource, PodSpec, Volume};
+use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+use rustix::io::Errno;
 
 /// The volumes of one pod, made.
-#[derive(Clone, Debug, Default)]
-pub struct Volumes {
+#[derive(Debug, Default)]
+pub(crate) struct Volumes {
     paths: BTreeMap<String, PathBuf>,
+    /// The folders that a container mounts by subPath, held open for its newest instance, the only one that runs.
+    held: Mutex<BTreeMap<String, Vec<OwnedFd>>>,
 }
 
 /// What is wrong with a volume: field and remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VolumeError {
+pub(crate) struct VolumeError {
     /// As in `spec.volumes[0].hostPath.path`.
-    pub field: String,
+    pub(crate) field: String,
     /// What, and what to do.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 impl VolumeError {
@@ -31,7 +37,7 @@ impl VolumeError {
 
 impl Volumes {
     /// Makes the volumes of a pod; emptyDirs under `folder`.
-    pub fn make(spec: &PodSpec, folder: &Path) -> Result<Self, VolumeError> {
+    pub(crate) fn make(spec: &PodSpec, folder: &Path) -> Result<Self, VolumeError> {
         let mut paths = BTreeMap::new();
         for (n, volume) in spec.volumes.iter().flatten().enumerate() {
             let field = format!("spec.volumes[{n}]");
@@ -46,11 +52,11 @@ impl Volumes {
             };
             paths.insert(volume.name.clone(), path);
         }
-        Ok(Self { paths })
+        Ok(Self { paths, held: Mutex::default() })
     }
 
     /// What `make` would refuse, all of it, without making anything.
-    pub fn check(spec: &PodSpec) -> Vec<VolumeError> {
+    pub(crate) fn check(spec: &PodSpec) -> Vec<VolumeError> {
         let volumes = spec.volumes.iter().flatten().enumerate();
         volumes
             .filter_map(|(n, volume)| {
@@ -64,10 +70,11 @@ impl Volumes {
             .collect()
     }
 
-    /// What a container mounts.
-    pub fn mounts(&self, container: &Container) -> Result<Vec<Mount>, VolumeError> {
+    /// What a new instance of a container mounts.
+    pub(crate) fn mounts(&self, container: &Container) -> Result<Vec<Mount>, VolumeError> {
+        let mut held = Vec::new();
         let mounts = container.volume_mounts.iter().flatten().enumerate();
-        mounts
+        let mounts = mounts
             .map(|(n, mount)| {
                 let field = format!("volumeMounts[{n}]");
                 let volume = self.paths.get(&mount.name).ok_or_else(|| {
@@ -77,14 +84,22 @@ impl Volumes {
                     return Err(VolumeError::new(format!("{field}.subPathExpr"), "not supported yet: use subPath"));
                 }
                 let host = match mount.sub_path.as_deref().filter(|path| !path.is_empty()) {
-                    Some(path) => sub_path(volume, path).map_err(|error| {
-                        VolumeError::new(format!("{field}.subPath"), format!("can't use `{path}`: {error}"))
-                    })?,
+                    Some(path) => {
+                        let folder = sub_path(volume, path).map_err(|error| {
+                            VolumeError::new(format!("{field}.subPath"), format!("can't use `{path}`: {error}"))
+                        })?;
+                        // Whatever a guest puts in the place of its name, this is the folder.
+                        let host = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+                        held.push(folder);
+                        host
+                    }
                     None => volume.clone(),
                 };
                 Ok(Mount { host, guest: mount.mount_path.clone(), read_only: mount.read_only.unwrap_or(false) })
             })
-            .collect()
+            .collect::<Result<_, _>>()?;
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(container.name.clone(), held);
+        Ok(mounts)
     }
 }
 
@@ -133,17 +148,27 @@ fn host_path(source: &HostPathVolumeSource, field: &str, make: bool) -> Result<P
     }
 }
 
-/// A folder inside a volume, made if it isn't there. It never leads out of the volume.
-fn sub_path(volume: &Path, path: &str) -> io::Result<PathBuf> {
-    let inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    if !inside {
-        return Err(io::Error::other("it must be a relative path without `..`"));
-    }
-    let folder = volume.join(path);
-    fs::create_dir_all(&folder)?;
-    // A link that a guest made could lead anywhere.
-    if !folder.canonicalize()?.starts_with(volume.canonicalize()?) {
-        return Err(io::Error::other("a link in it leads out of the volume"));
+/// A folder inside a volume, made if it isn't there. Guests write to volumes while this looks, so it goes from folder to open
+/// folder and follows no link on its way: nothing can lead it out of the volume.
+fn sub_path(volume: &Path, path: &str) -> io::Result<OwnedFd> {
+    const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+    let mut folder = openat(CWD, volume, FOLDER, Mode::empty())?;
+    for part in Path::new(path).components() {
+        let name = match part {
+            Component::Normal(name) => name,
+            Component::CurDir => continue,
+            _ => return Err(io::Error::other("it must be a relative path without `..`")),
+        };
+        match mkdirat(&folder, name, Mode::from(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        folder = openat(&folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty()).map_err(|error| match error {
+            Errno::NOTDIR | Errno::LOOP => {
+                io::Error::other(format!("`{}` is not a folder; links are not followed", name.display()))
+            }
+            error => error.into(),
+        })?;
     }
     Ok(folder)
 }
@@ -182,7 +207,14 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let volumes = Volumes::make(&pod(vec![empty_dir("data")]), folder.path()).expect("made");
         let mounts = volumes.mounts(&mounting("data", Some("a/b"))).expect("mounts");
-        assert!(mounts[0].host.is_dir() && mounts[0].host.ends_with("data/a/b"));
+        let there = folder.path().join("data/a/b").canonicalize().expect("made");
+        assert_eq!(mounts[0].host.canonicalize().expect("open"), there);
+        // The container has what it mounted, whatever becomes of the name.
+        std::fs::rename(folder.path().join("data/a"), folder.path().join("data/b")).expect("renamed");
+        std::os::unix::fs::symlink("/", folder.path().join("data/a")).expect("linked");
+        assert!(mounts[0].host.canonicalize().expect("open").ends_with("data/b/b"));
+        assert!(volumes.mounts(&mounting("data", Some("a/b"))).is_err());
+        assert!(volumes.mounts(&mounting("data", Some("/b"))).is_err());
         assert!(volumes.mounts(&mounting("data", Some("../x"))).is_err());
         assert!(volumes.mounts(&mounting("other", None)).expect_err("unknown").message.contains("no volume `other`"));
     }
@@ -191,8 +223,12 @@ mod tests {
     fn a_link_cannot_lead_out_of_its_volume() {
         let folder = tempfile::tempdir().expect("a folder");
         let volumes = Volumes::make(&pod(vec![empty_dir("data")]), folder.path()).expect("made");
-        std::os::unix::fs::symlink("/", folder.path().join("data/out")).expect("linked");
-        assert!(volumes.mounts(&mounting("data", Some("out/tmp"))).is_err());
+        // A guest can make links that are relative only.
+        std::os::unix::fs::symlink("../..", folder.path().join("data/out")).expect("linked");
+        let made = format!("out/{}/made", folder.path().file_name().expect("a name").display());
+        assert!(volumes.mounts(&mounting("data", Some(&made))).is_err());
+        assert!(volumes.mounts(&mounting("data", Some("out"))).is_err());
+        assert!(!folder.path().join("made").exists());
     }
 
     #[test]

@@ -249,7 +249,7 @@ impl Container {
         self.0.context.ended.borrow().as_ref().map(|ended| ended.outcome)
     }
 
-    /// Why it ended in words, if it trapped.
+    /// Why it ended, if it trapped: the reason in the first line, then the functions it was in.
     pub fn detail(&self) -> Option<String> {
         self.0.context.ended.borrow().as_ref().and_then(|ended| ended.detail.clone())
     }

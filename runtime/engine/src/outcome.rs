@@ -36,8 +36,18 @@ impl Ended {
         } else {
             error.downcast_ref().copied().map_or(Trap::Unreachable, trap)
         };
-        Self { outcome: Outcome::Trap(trap), detail: Some(format!("{error:#}")) }
+        Self { outcome: Outcome::Trap(trap), detail: Some(in_words(error)) }
     }
+}
+
+/// The reason in the first line, where it happened in those that follow.
+fn in_words(error: &wasmtime::Error) -> String {
+    let place = error.downcast_ref::<wasmtime::WasmBacktrace>().map(ToString::to_string);
+    let mut words: Vec<String> = error.chain().map(ToString::to_string).collect();
+    words.retain(|part| place.as_ref() != Some(part));
+    words.reverse();
+    let reason = words.join(": ");
+    place.map_or(reason.clone(), |place| format!("{reason}\n{place}"))
 }
 
 fn trap(trap: wasmtime::Trap) -> Trap {

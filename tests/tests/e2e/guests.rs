@@ -120,7 +120,12 @@ fn the_crasher_ends_in_every_way() {
     ];
     for module in ["crasher.wasm", "crasher.p1.wasm"] {
         for (command, code) in cases {
-            assert_eq!(run(module, command).terminated("c")["exitCode"], code, "{module}: {command:?}");
+            let ended = run(module, command);
+            let terminated = ended.terminated("c");
+            assert_eq!(terminated["exitCode"], code, "{module}: {command:?}");
+            let why = terminated["message"].as_str().unwrap_or_default();
+            let trapped = code > 133 && code < 255;
+            assert_eq!(why.contains("wasm trap"), trapped, "{module}: {command:?}: {why}");
         }
         let limit = json!({ "resources": { "limits": { "memory": "32Mi" } } });
         let (greedy, _folder) = guest(module, &["out-of-memory"], limit);

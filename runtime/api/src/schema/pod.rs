@@ -24,8 +24,10 @@ pub(super) static POD_SPEC: Object = object(
         field("affinity", Object(&AFFINITY)).warned("placement is not evaluated: the pod runs on this node"),
         field("automountServiceAccountToken", Bool).warned("there are no service accounts: no token is mounted"),
         field("containers", List(&Object(&CONTAINER))),
-        field("dnsConfig", Object(&POD_DNS_CONFIG)).warned("names are resolved as on the host"),
-        field("dnsPolicy", Str).warned("names are resolved as on the host").but(&["ClusterFirst", "Default"]),
+        field("dnsConfig", Object(&POD_DNS_CONFIG)).warned("only the pod's own names and localhost resolve"),
+        field("dnsPolicy", Str)
+            .warned("only the pod's own names and localhost resolve")
+            .but(&["ClusterFirst", "Default"]),
         field("enableServiceLinks", Bool)
             .warned("there are no Services: no variables are made for them")
             .but(&["true"]),
