@@ -45,6 +45,7 @@ pub mod restart;
 pub mod runtime;
 pub mod scheduling;
 pub mod selector;
+pub mod signal;
 pub mod spec;
 pub mod status;
 pub mod status_manager;

@@ -18,17 +18,6 @@ const KILL_TAKES: Duration = Duration::from_millis(1);
 const TEARDOWN_TAKES: Duration = Duration::from_millis(50);
 /// A probe, if the scenario doesn't say.
 const PROBE_TAKES: Span = Span::millis(10);
-/// Signal number of a name; TERM for what it doesn't know.
-const SIGNALS: [(&str, i32); 8] = [
-    ("SIGTERM", 15),
-    ("SIGINT", 2),
-    ("SIGHUP", 1),
-    ("SIGQUIT", 3),
-    ("SIGUSR1", 10),
-    ("SIGUSR2", 12),
-    ("SIGKILL", 9),
-    ("SIGABRT", 6),
-];
 
 /// Answers orders; every answer waits for its time.
 pub(super) struct Scripted<'a> {
@@ -181,8 +170,12 @@ impl<'a> Scripted<'a> {
         if script.ignores || !self.live.contains_key(instance) {
             return;
         }
-        let number = SIGNALS.iter().find(|(name, _)| *name == signal).map_or(15, |(_, number)| *number);
+        // Validation let only known ones through.
+        let Some(number) = husk_core::signal::number(signal) else { return };
         let handles = script.takes.is_some() || script.exit.is_some();
+        if !handles && !husk_core::signal::ends_by_default(number) {
+            return;
+        }
         let outcome = if handles { Outcome::Code(script.exit.unwrap_or(0)) } else { Outcome::Signal(number) };
         let at = now + script.takes.map_or(KILL_TAKES, |takes| takes.0);
         // What it would have done by itself later no longer happens.
