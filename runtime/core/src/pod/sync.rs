@@ -181,7 +181,10 @@ impl Pod {
         let newest = self.runtime.newest(&self.slots[index].name);
         newest.is_some_and(|instance| {
             instance.state == InstanceState::Exited
-                && instance.stopped_for.is_none()
+                && matches!(
+                    instance.stopped_for,
+                    None | Some(StopReason::LivenessProbe | StopReason::StartupProbe | StopReason::PostStartHook)
+                )
                 && restart::asks_to_restart_all(self.container(index), instance.exit_code)
         })
     }

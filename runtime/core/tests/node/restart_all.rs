@@ -1,11 +1,13 @@
 use husk_core::Action;
-use husk_core::io::{Hook, Input, InstanceRef, Outcome};
+use husk_core::io::{Hook, Input, InstanceRef, Outcome, ProbeOutcome};
 use husk_core::spec::RestartPolicy::{self, Always, Never, OnFailure};
-use husk_core::spec::{ContainerSpec, ExitCodeOperator, Handler, PodSpec, RestartAction, RestartRule};
+use husk_core::spec::{
+    ContainerSpec, ExitCodeOperator, Handler, PodSpec, Probe, ProbeKind, RestartAction, RestartRule,
+};
 use husk_core::status::{ConditionStatus, Phase};
 use husk_core::time::Instant;
 
-use crate::world::{Life, OnSignal, Script, World, container, exits, lives, pod, secs, sidecar};
+use crate::world::{Life, OnSignal, Script, World, container, exits, lives, pod, probe, secs, sidecar};
 
 /// A container whose exit with 88 restarts the whole pod.
 fn asking(name: &str) -> ContainerSpec {
@@ -204,4 +206,22 @@ fn a_deletion_half_way_wins() {
     assert_eq!(world.starts("i0"), [0.0]);
     assert_eq!(world.kills("a1"), [11.0], "once");
     assert_eq!(world.phase(), Phase::Failed);
+}
+
+// spec: RESTART-09
+#[test]
+fn an_end_by_the_liveness_probe_that_asks_for_it_backs_off_as_well() {
+    let quick = Probe { period_seconds: 1, failure_threshold: 1, ..probe(Handler::Exec) };
+    let watched = ContainerSpec { liveness_probe: Some(quick), ..asking("a0") };
+    let failing = Script {
+        probes: vec![(ProbeKind::Liveness, secs(0), secs(100_000), ProbeOutcome::Failure)],
+        on_signal: OnSignal::Ends(secs(0), Outcome::Code(88)),
+        ..Script::default()
+    };
+    let mut world = World::with(
+        pod(Never, vec![container("i0")], vec![watched, container("a1")]),
+        &[("i0", exits(0, 0)), ("a0", failing)],
+    );
+    world.run_until(1000.0);
+    assert!(world.starts("a0").len() < 12, "{:?}", world.starts("a0"));
 }
