@@ -82,10 +82,10 @@ async fn a_container_may_write_to_its_root_until_it_ends() {
 #[tokio::test]
 async fn the_working_directory_is_made() {
     let creates = CREATES
-        .replace("\"new\"", "\"work/dir/new\"")
+        .replace("\"new\"", "\"made/dir/new\"")
         .replace("(i32.const 3) (i32.const 1)", "(i32.const 12) (i32.const 1)");
     let mut config = ContainerConfig::new(image(&creates).await);
-    config.working_dir = Some("/work/dir".into());
+    config.working_dir = Some("/made/dir".into());
     assert_eq!(start(config.clone()).await.0.wait().await, Outcome::Code(0), "in the container's own root");
 
     let directory = tempfile::tempdir().expect("directory");
