@@ -21,8 +21,8 @@ Builds husk as it is released (this takes long) and measures, all in one run:
 
   start    a container's whole life (image, start, exit), one after the other in one pod, and
            the whole of `husk run` with and without compiled code at hand, beside
-           `wasmtime run` of the same module and `crun run` of /bin/true, where these are
-           installed
+           `wasmtime run` of the same module and crun's and runc's of an echo, where these
+           are installed and work
   memory   of `husk run` with 1, 100 and 1,000 pods that idle
   engine   start, memory, KILL and fuel, without agent and pods
 
@@ -39,8 +39,8 @@ fn bench(mut arguments: Arguments) -> Result<()> {
     super::no_more(arguments)?;
     setup::targets(&[WASIP2, WASIP1])?;
     guests::build_all_rust()?;
-    run_quietly(cargo().args(["build", "--release", "--package", "husk"]))?;
-    run_quietly(cargo().args(["build", "--release", "--package", "husk-engine", "--example", "density"]))?;
+    // As one: another set of packages would be another set of features, for which wasmtime is compiled anew.
+    run_quietly(cargo().args(["build", "--release", "--workspace", "--bin", "husk", "--example", "density"]))?;
     let release = target_dir().join("release");
     whole::measure(&release.join("husk"), runs)?;
     memory::measure(&release.join("husk"))?;

@@ -13,6 +13,9 @@ use crate::run::{cargo, line as line_of, output, run, target_dir, which};
 /// Containers that run one after the other in the pod that measures a container's life.
 const IN_A_ROW: usize = 100;
 
+/// Runtimes of Linux containers, which need root, with what they need to run where no systemd keeps the cgroups.
+const OCI_RUNTIMES: &[(&str, &[&str])] = &[("crun", &["--cgroup-manager=disabled"]), ("runc", &[])];
+
 /// Measures and prints.
 pub(super) fn measure(husk: &Path, runs: usize) -> Result<()> {
     let folder = target_dir().join("bench");
@@ -51,19 +54,21 @@ pub(super) fn measure(husk: &Path, runs: usize) -> Result<()> {
         Ok(command)
     })?;
     println!("  wasmtime run, its cache     {sample}, {:.2} of husk", times(&sample));
-    match which("crun").and_then(|crun| bundle(&folder).ok().map(|bundle| (crun, bundle))) {
-        None => println!("  crun run                    not installed: it is in most distributions"),
-        Some((crun, bundle)) => {
-            let sample = Sample::of(runs, || {
-                let mut command = Command::new(&crun);
-                command.args(["--cgroup-manager=disabled", "run", "--bundle"]).arg(&bundle);
-                command.arg(format!("husk-bench-{}", std::process::id()));
-                Ok(command)
-            });
-            match sample {
-                Ok(sample) => println!("  crun run, echo of the host  {sample}, {:.2} of husk", times(&sample)),
-                Err(error) => println!("  crun run                    does not work here: {error:#}"),
-            }
+    let bundle = bundle(&folder)?;
+    for (runtime, flags) in OCI_RUNTIMES {
+        let Some(program) = which(runtime) else {
+            println!("  {runtime} run                    not installed: it is in most distributions");
+            continue;
+        };
+        let sample = Sample::of(runs, || {
+            let mut command = Command::new(&program);
+            command.args(*flags).args(["run", "--bundle"]).arg(&bundle);
+            command.arg(format!("husk-bench-{}", std::process::id()));
+            Ok(command)
+        });
+        match sample {
+            Ok(sample) => println!("  {runtime} run, echo of the host  {sample}, {:.2} of husk", times(&sample)),
+            Err(error) => println!("  {runtime} run                    does not work here: {error:#}"),
         }
     }
     let firsts = (0..runs).map(|_| first_output(husk_run(&hello, true)?)).collect::<Result<Vec<_>>>()?;
@@ -110,9 +115,9 @@ fn container(name: &str, image: &Path, command: &str) -> String {
     format!("  - {{name: {name}, image: '{}', command: {command}}}\n", image.display())
 }
 
-/// A container of the host's own files, to be run by crun.
+/// A container of the host's own files, to be run by an OCI runtime.
 fn bundle(folder: &Path) -> Result<PathBuf> {
-    let bundle = folder.join("crun");
+    let bundle = folder.join("bundle");
     fs::create_dir_all(bundle.join("root"))?;
     let mounts: Vec<String> = ["/bin", "/lib", "/lib64", "/usr"]
         .iter()

@@ -18,6 +18,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use husk_agent::{AgentConfig, AgentError, ImageTable, LocalNode, Trouble};
+use husk_engine::EngineError;
 
 use self::data::Data;
 use self::happening::Reporter;
@@ -122,7 +123,9 @@ impl Run {
         };
         match LocalNode::start(config.clone()) {
             // A cache that nobody asked for is no reason not to run.
-            Err(error @ AgentError::Engine(_)) if self.cache_dir.is_none() && config.cache_dir.is_some() => {
+            Err(error @ AgentError::Engine(EngineError::Cache(_)))
+                if self.cache_dir.is_none() && config.cache_dir.is_some() =>
+            {
                 let node = LocalNode::start(AgentConfig { cache_dir: None, ..config })?;
                 let warning = style::yellow("warning");
                 err(format_args!("{warning}: {error}; going on without, so modules are compiled on each run"));
