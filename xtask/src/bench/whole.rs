@@ -119,10 +119,12 @@ fn container(name: &str, image: &Path, command: &str) -> String {
 fn bundle(folder: &Path) -> Result<PathBuf> {
     let bundle = folder.join("bundle");
     fs::create_dir_all(bundle.join("root"))?;
+    let proc = r#"{"destination":"/proc","type":"proc","source":"proc"}"#.to_owned();
     let mounts: Vec<String> = ["/bin", "/lib", "/lib64", "/usr"]
         .iter()
         .filter(|path| Path::new(path).exists())
         .map(|path| format!(r#"{{"destination":"{path}","source":"{path}","options":["rbind","ro"]}}"#))
+        .chain([proc])
         .collect();
     let config = format!(
         r#"{{"ociVersion":"1.0.0","root":{{"path":"root"}},"mounts":[{}],"process":{{"terminal":false,"cwd":"/",
