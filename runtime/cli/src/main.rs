@@ -5,7 +5,6 @@ mod manifest;
 mod out;
 mod run;
 mod simulate;
-mod span;
 mod style;
 
 use std::process::ExitCode;

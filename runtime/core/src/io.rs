@@ -448,3 +448,26 @@ pub enum Action {
         event: Event,
     },
 }
+
+impl Action {
+    /// The pod it is about.
+    pub fn pod(&self) -> &PodUid {
+        match self {
+            Self::SetUp { pod, .. }
+            | Self::Teardown { pod, .. }
+            | Self::StatusChanged { pod }
+            | Self::Gone { pod }
+            | Self::Persist { pod }
+            | Self::Forget { pod } => pod,
+            Self::PullImage { instance }
+            | Self::Start { instance }
+            | Self::Signal { instance, .. }
+            | Self::Kill { instance }
+            | Self::RunProbe { instance, .. }
+            | Self::RunHook { instance, .. }
+            | Self::CancelHook { instance, .. }
+            | Self::UpdateResources { instance, .. } => &instance.pod,
+            Self::Record { event } => &event.pod,
+        }
+    }
+}

@@ -20,7 +20,6 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 use super::happening::{Ends, Reporter, What, Who, containers, lost};
 use crate::manifest::Found;
 use crate::out::{self, out};
-use crate::span;
 
 /// Most rows of the view, so that there is room for what scrolls above it.
 const MOST_ROWS: u16 = 16;
@@ -147,7 +146,7 @@ impl Live {
         };
         let bold = Style::new().add_modifier(Modifier::BOLD);
         let ip = pod.status.pod_ips.first().map(|ip| format!("  {ip}")).unwrap_or_default();
-        let seconds = span::Span(Duration::from_secs(after.as_secs()));
+        let seconds = husk_sim::Span(Duration::from_secs(after.as_secs()));
         let word = if pod.gone { format!("{}, gone", phase.as_str()) } else { phase.as_str().to_owned() };
         Line::from(vec![
             Span::styled("● ", color),
@@ -310,9 +309,9 @@ fn wrapped(line: &Line<'_>, width: usize) -> Vec<Line<'static>> {
     rows
 }
 
-fn left(at: Instant, now: Duration) -> span::Span {
+fn left(at: Instant, now: Duration) -> husk_sim::Span {
     let left = at.since_epoch().saturating_sub(now);
-    span::Span(Duration::from_secs(left.as_secs_f64().ceil() as u64))
+    husk_sim::Span(Duration::from_secs(left.as_secs_f64().ceil() as u64))
 }
 
 fn faint() -> Style {

@@ -28,8 +28,8 @@ use self::printer::Printer;
 use self::session::{Ending, Session};
 use crate::manifest::{self, Found, Manifests};
 use crate::out::err;
-use crate::span::Span;
 use crate::{BAD_INPUT, INTERNAL, check, style};
+use husk_sim::Span;
 
 /// Exit code when time is up, as `timeout` has it.
 const TIMED_OUT: u8 = 124;

@@ -18,7 +18,7 @@ use super::interrupts::Interrupts;
 use super::printer::{Passed, Printer};
 use crate::manifest::Found;
 use crate::out::err;
-use crate::span::Span;
+use husk_sim::Span;
 
 /// How often a live view is brought up to date if nothing happens.
 const TICK: Duration = Duration::from_millis(200);

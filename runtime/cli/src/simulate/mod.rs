@@ -1,8 +1,5 @@
 //! `husk simulate`: plays a pod's life in virtual time, and shows it as a table and as a picture.
 
-mod play;
-mod scenario;
-mod scripted;
 mod svg;
 mod table;
 mod timeline;
@@ -13,12 +10,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use husk_sim::{Scenario, Span, Subject};
 
-use self::scenario::Scenario;
-use self::timeline::Timeline;
+use self::timeline::{Recorders, Timeline};
 use crate::manifest::{self, Found};
 use crate::out::{err, out};
-use crate::span::Span;
 use crate::{BAD_INPUT, check, style};
 
 /// If neither the command line nor the scenario says where the picture ends.
@@ -27,7 +23,7 @@ const UNTIL: Span = Span::secs(600);
 /// What `husk simulate` is asked.
 #[derive(Args)]
 pub(crate) struct Simulate {
-    /// A manifest with a pod (or a Job, Deployment, …; its pod is taken); `-` reads standard input
+    /// A manifest with pods (or a Job, Deployment, …; its pod is taken); `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// What happens and when; without it all goes well
@@ -60,19 +56,19 @@ impl Simulate {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let manifests = manifest::read(std::slice::from_ref(&self.file));
         check::report(&manifests);
-        let [found] = manifests.pods.as_slice() else {
-            if manifests.errors.is_empty() {
-                let (file, pods) = (self.file.display(), manifests.pods.len());
-                err(format_args!("{file}: has {pods} pods: simulate plays one"));
-            }
-            return Ok(ExitCode::from(BAD_INPUT));
-        };
         if !manifests.errors.is_empty() {
             return Ok(ExitCode::from(BAD_INPUT));
         }
-        let spec = husk_api::core_spec(&found.pod);
+        if self.svg.is_some() && manifests.pods.len() > 1 {
+            let (file, pods) = (self.file.display(), manifests.pods.len());
+            err(format_args!("{file}: has {pods} pods: a picture shows one"));
+            return Ok(ExitCode::from(BAD_INPUT));
+        }
+        let pods =
+            manifests.pods.iter().map(|found| (husk_api::core_meta(&found.pod), husk_api::core_spec(&found.pod)));
+        let subjects = Subject::cast(pods);
         let scenario = match &self.scenario {
-            Some(path) => match Scenario::read(path, &spec) {
+            Some(path) => match Scenario::read(path, &subjects) {
                 Ok(scenario) => scenario,
                 Err(error) => {
                     err(format_args!("{}: {error:#}", style::red("error")));
@@ -82,14 +78,22 @@ impl Simulate {
             None => Scenario::default(),
         };
         let until = self.until.or(scenario.until).unwrap_or(UNTIL);
-        let timeline = play::play(husk_api::core_meta(&found.pod), spec, &scenario, until.0)?;
+        let mut recorders = Recorders::new(&subjects);
+        let end = husk_sim::play(&subjects, &scenario, until.0, &mut recorders)?;
+        let timelines = recorders.timelines(end);
         match self.output {
-            Output::Table => out(table::table(&timeline).trim_end_matches('\n')),
-            Output::Json => out(format_args!("{:#}", table::json(&timeline))),
+            Output::Table => {
+                let tables: Vec<_> = timelines.iter().map(table::table).collect();
+                out(tables.join("\n").trim_end_matches('\n'));
+            }
+            Output::Json => match timelines.as_slice() {
+                [timeline] => out(format_args!("{:#}", table::json(timeline))),
+                several => out(format_args!("{:#}", several.iter().map(table::json).collect::<serde_json::Value>())),
+            },
             Output::None => {}
         }
-        if let Some(path) = &self.svg {
-            let picture = svg::draw(&timeline, &self.about(found, &timeline));
+        if let (Some(path), [found], [timeline]) = (&self.svg, manifests.pods.as_slice(), timelines.as_slice()) {
+            let picture = svg::draw(timeline, &self.about(found, timeline));
             std::fs::write(path, picture).with_context(|| format!("can't write the picture {}", path.display()))?;
         }
         Ok(ExitCode::SUCCESS)

@@ -7,7 +7,7 @@ use husk_core::status::ConditionStatus;
 use serde::Serialize;
 
 use super::timeline::Timeline;
-use crate::span::Span;
+use husk_sim::Span;
 
 /// Something that changed.
 #[derive(Clone, Debug, Serialize)]

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use husk_core::event::{Event, EventKind};
-use husk_core::io::ProbeOutcome;
+use husk_core::io::{PodUid, ProbeOutcome};
 use husk_core::spec::{ContainerKind, PodMeta, PodSpec, ProbeKind};
 use husk_core::status::{ConditionStatus, ContainerState, ContainerStatus, Phase, PodStatus, Terminated};
-use husk_core::{Action, Input, Instant};
+use husk_core::{Action, Input, Instant, Node};
+use husk_sim::play::End;
+use husk_sim::{Subject, Watch};
 use serde::Serialize;
 
 /// Probes as they take their turns in a container's life.
@@ -203,7 +205,7 @@ impl Timeline {
 }
 
 /// Watches a simulation and writes its timeline.
-pub(super) struct Recorder {
+struct Recorder {
     timeline: Timeline,
     /// Orders that are out and say more than the status does.
     pulling: BTreeSet<String>,
@@ -215,7 +217,7 @@ pub(super) struct Recorder {
 
 impl Recorder {
     /// For one pod.
-    pub(super) fn new(meta: &PodMeta, spec: &PodSpec) -> Self {
+    fn new(meta: &PodMeta, spec: &PodSpec) -> Self {
         let lanes = spec.all_containers().map(|(kind, container)| Lane {
             name: container.name.clone(),
             role: match kind {
@@ -243,8 +245,85 @@ impl Recorder {
         }
     }
 
+    /// The picture ends here.
+    fn cut(mut self, end: Instant) -> Timeline {
+        self.timeline.end = end;
+        self.timeline
+    }
+
+    /// It is over. The picture goes on a little, so that it shows where it all led to.
+    fn over(mut self, now: Instant) -> Timeline {
+        self.timeline.end = now + (now.since_epoch() / 25).max(Duration::from_millis(200));
+        self.timeline.over = Some(now);
+        self.timeline
+    }
+
+    fn state_of(&self, container: &ContainerStatus) -> LaneState {
+        match &container.state {
+            ContainerState::Waiting { reason, .. } if reason.ends_with("BackOff") || reason.starts_with("Err") => {
+                LaneState::BackOff(reason.to_string())
+            }
+            ContainerState::Waiting { .. } if self.pulling.contains(&container.name) => LaneState::Pulling,
+            ContainerState::Waiting { .. } if self.starting.contains(&container.name) => LaneState::Starting,
+            ContainerState::Waiting { reason, .. } => LaneState::Waiting(reason.to_string()),
+            ContainerState::Running { .. } if self.stopping.contains(&container.name) => LaneState::Stopping,
+            ContainerState::Running { .. } if container.ready => LaneState::Ready,
+            ContainerState::Running { .. } => LaneState::Running,
+            ContainerState::Terminated(end) if end.exit_code == 0 => LaneState::Succeeded(end.reason.to_string()),
+            ContainerState::Terminated(end) => LaneState::Failed(end.exit_code, end.reason.to_string()),
+        }
+    }
+
+    fn lane(&mut self, name: &str) -> Option<&mut Lane> {
+        self.timeline.lanes.iter_mut().find(|lane| lane.name == name)
+    }
+}
+
+/// One for each pod.
+pub(super) struct Recorders(Vec<(PodUid, Recorder)>);
+
+impl Recorders {
+    /// For the pods of a simulation.
+    pub(super) fn new(subjects: &[Subject]) -> Self {
+        let recorder =
+            |subject: &Subject| (PodUid::from(subject.id.as_str()), Recorder::new(&subject.meta, &subject.spec));
+        Self(subjects.iter().map(recorder).collect())
+    }
+
+    /// What they wrote.
+    pub(super) fn timelines(self, end: End) -> Vec<Timeline> {
+        let written = self.0.into_iter().map(|(_, recorder)| match end {
+            End::Over(at) => recorder.over(at),
+            End::Cut(at) => recorder.cut(at),
+        });
+        written.collect()
+    }
+}
+
+impl Watch for Recorders {
+    fn input(&mut self, now: Instant, input: &Input) {
+        let about = input.pod();
+        for (_, recorder) in self.0.iter_mut().filter(|(pod, _)| about.as_ref() == Some(pod)) {
+            recorder.input(now, input);
+        }
+    }
+
+    fn action(&mut self, now: Instant, action: &Action) {
+        for (_, recorder) in self.0.iter_mut().filter(|(pod, _)| action.pod() == pod) {
+            recorder.action(now, action);
+        }
+    }
+
+    fn settled(&mut self, now: Instant, node: &Node) {
+        for (pod, recorder) in &mut self.0 {
+            recorder.settled(now, node.status(pod));
+        }
+    }
+}
+
+impl Recorder {
     /// Something happened.
-    pub(super) fn input(&mut self, now: Instant, input: &Input) {
+    fn input(&mut self, now: Instant, input: &Input) {
         match input {
             Input::ImageReady { instance, .. } | Input::ImageFailed { instance, .. } => {
                 self.pulling.remove(&*instance.container);
@@ -268,7 +347,7 @@ impl Recorder {
     }
 
     /// Something was ordered.
-    pub(super) fn action(&mut self, now: Instant, action: &Action) {
+    fn action(&mut self, now: Instant, action: &Action) {
         match action {
             Action::PullImage { instance } => {
                 self.pulling.insert(instance.container.to_string());
@@ -293,7 +372,7 @@ impl Recorder {
     }
 
     /// All orders of an instant are out and this is the status.
-    pub(super) fn settled(&mut self, now: Instant, status: Option<&PodStatus>) {
+    fn settled(&mut self, now: Instant, status: Option<&PodStatus>) {
         if let Some(status) = status {
             self.last = status.clone();
         }
@@ -324,39 +403,6 @@ impl Recorder {
             }
         }
         self.last = status;
-    }
-
-    /// The picture ends here.
-    pub(super) fn cut(mut self, end: Instant) -> Timeline {
-        self.timeline.end = end;
-        self.timeline
-    }
-
-    /// It is over. The picture goes on a little, so that it shows where it all led to.
-    pub(super) fn over(mut self, now: Instant) -> Timeline {
-        self.timeline.end = now + (now.since_epoch() / 25).max(Duration::from_millis(200));
-        self.timeline.over = Some(now);
-        self.timeline
-    }
-
-    fn state_of(&self, container: &ContainerStatus) -> LaneState {
-        match &container.state {
-            ContainerState::Waiting { reason, .. } if reason.ends_with("BackOff") || reason.starts_with("Err") => {
-                LaneState::BackOff(reason.to_string())
-            }
-            ContainerState::Waiting { .. } if self.pulling.contains(&container.name) => LaneState::Pulling,
-            ContainerState::Waiting { .. } if self.starting.contains(&container.name) => LaneState::Starting,
-            ContainerState::Waiting { reason, .. } => LaneState::Waiting(reason.to_string()),
-            ContainerState::Running { .. } if self.stopping.contains(&container.name) => LaneState::Stopping,
-            ContainerState::Running { .. } if container.ready => LaneState::Ready,
-            ContainerState::Running { .. } => LaneState::Running,
-            ContainerState::Terminated(end) if end.exit_code == 0 => LaneState::Succeeded(end.reason.to_string()),
-            ContainerState::Terminated(end) => LaneState::Failed(end.exit_code, end.reason.to_string()),
-        }
-    }
-
-    fn lane(&mut self, name: &str) -> Option<&mut Lane> {
-        self.timeline.lanes.iter_mut().find(|lane| lane.name == name)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use husk_core::Instant;
 
 use super::canvas::{Canvas, Text};
-use crate::span::Span;
+use husk_sim::Span;
 
 /// Distances between ticks that people like to read, in seconds.
 const STEPS: [f64; 19] = [

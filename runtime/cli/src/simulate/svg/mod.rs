@@ -15,7 +15,7 @@ use husk_core::status::{ConditionStatus, Phase};
 use self::axis::Axis;
 use self::canvas::{Canvas, Text};
 use super::timeline::Timeline;
-use crate::span::Span;
+use husk_sim::Span;
 
 /// Width of the picture.
 const WIDTH: f64 = 1120.0;

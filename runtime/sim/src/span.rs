@@ -5,19 +5,20 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::{Serialize, Serializer};
 
 /// A span of time, read from `1m30s` or a plain number of seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Span(pub(crate) Duration);
+pub struct Span(pub Duration);
 
 impl Span {
     /// So many seconds.
-    pub(crate) const fn secs(secs: u64) -> Self {
+    pub const fn secs(secs: u64) -> Self {
         Self(Duration::from_secs(secs))
     }
 
     /// So many milliseconds.
-    pub(crate) const fn millis(millis: u64) -> Self {
+    pub const fn millis(millis: u64) -> Self {
         Self(Duration::from_millis(millis))
     }
 }
@@ -110,6 +111,12 @@ impl<'de> Deserialize<'de> for Span {
         }
 
         deserializer.deserialize_any(SpanVisitor)
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
