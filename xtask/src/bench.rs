@@ -4,7 +4,9 @@ mod memory;
 mod sample;
 mod whole;
 
-use anyhow::Result;
+use std::fs;
+
+use anyhow::{Result, bail};
 use pico_args::Arguments;
 
 use crate::run::{cargo, run, run_quietly, target_dir};
@@ -13,12 +15,14 @@ use crate::{Verb, guests, setup};
 
 pub(crate) const VERB: Verb = Verb {
     name: "bench",
-    summary: "Measure starts, memory per pod and the cost of fuel, with a release build",
+    summary: "Measure the core's events, starts, memory per pod and the cost of fuel, with a release build",
     help: "\
-Usage: cargo xtask bench [--runs N]
+Usage: cargo xtask bench [--runs N] [SECTION...]
 
-Builds husk as it is released (this takes long) and measures, all in one run:
+Measures the named sections, or all of them in one run:
 
+  core     what an event costs in the lifecycle engine and what a pod takes of memory, with 10,
+           1,000 and 10,000 pods that idle; needs no other build than its own, which is short
   start    a container's whole life (image, start, exit), one after the other in one pod, and
            the whole of `husk run` with and without compiled code at hand, beside
            `wasmtime run` of the same module and crun's and runc's of an echo, where these
@@ -26,24 +30,60 @@ Builds husk as it is released (this takes long) and measures, all in one run:
   memory   of `husk run` with 1, 100 and 1,000 pods that idle
   engine   start, memory, KILL and fuel, without agent and pods
 
-Figures are medians with their spread. Compare those of one run with each other, not with
-those of another machine or day.",
+For all but core husk is built as it is released; this takes long.
+
+Figures are medians with their spread, those of the core the least of several. Compare those of
+one run with each other, not with those of another machine or day.",
     run: bench,
 };
 
 /// How often each whole command is run.
 const RUNS: usize = 11;
 
+/// A part of the measurements; they are made in this order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Section {
+    Core,
+    Start,
+    Memory,
+    Engine,
+}
+
+const SECTIONS: [(&str, Section); 4] =
+    [("core", Section::Core), ("start", Section::Start), ("memory", Section::Memory), ("engine", Section::Engine)];
+
 fn bench(mut arguments: Arguments) -> Result<()> {
     let runs = arguments.opt_value_from_str("--runs")?.unwrap_or(RUNS);
+    let mut wanted = Vec::new();
+    while let Some(name) = arguments.subcommand()? {
+        let Some((_, section)) = SECTIONS.iter().find(|(known, _)| *known == name) else {
+            bail!("there is no section {name:?}; `cargo xtask bench --help` lists them");
+        };
+        wanted.push(*section);
+    }
     super::no_more(arguments)?;
+    let is_wanted = |section| wanted.is_empty() || wanted.contains(&section);
+    if is_wanted(Section::Core) {
+        run(cargo().args(["bench", "--quiet", "--package", "husk-core", "--bench", "scale"]))?;
+    }
+    if ![Section::Start, Section::Memory, Section::Engine].into_iter().any(is_wanted) {
+        return Ok(());
+    }
     setup::targets(&[WASIP2, WASIP1])?;
     guests::build_all_rust()?;
     // As one: another set of packages would be another set of features, for which wasmtime is compiled anew.
     run_quietly(cargo().args(["build", "--release", "--workspace", "--bin", "husk", "--example", "density"]))?;
     let release = target_dir().join("release");
-    whole::measure(&release.join("husk"), runs)?;
-    memory::measure(&release.join("husk"))?;
-    println!("\nengine alone");
-    run(std::process::Command::new(release.join("examples").join("density")).arg("1000"))
+    fs::create_dir_all(target_dir().join("bench"))?;
+    if is_wanted(Section::Start) {
+        whole::measure(&release.join("husk"), runs)?;
+    }
+    if is_wanted(Section::Memory) {
+        memory::measure(&release.join("husk"))?;
+    }
+    if is_wanted(Section::Engine) {
+        println!("\nengine alone");
+        run(std::process::Command::new(release.join("examples").join("density")).arg("1000"))?;
+    }
+    Ok(())
 }
