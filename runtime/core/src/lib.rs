@@ -10,9 +10,12 @@
 //! Decisions are pure functions of state and are public, so that they can be asked the same questions as upstream's own
 //! (see the modules [`actions`], [`phase`], [`conditions`], [`restart`], [`backoff`], [`prober`]).
 
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 
 extern crate alloc;
+// For what tests inside and outside of the crate share.
+#[cfg(test)]
+extern crate self as husk_core;
 
 pub mod actions;
 pub mod admission;
@@ -51,6 +54,9 @@ pub mod status;
 pub mod status_manager;
 pub mod statuses;
 pub mod termination_order;
+#[cfg(test)]
+#[path = "../tests/fleet/mod.rs"]
+mod tests_fleet;
 pub mod time;
 
 pub use io::{Action, Input};

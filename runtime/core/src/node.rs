@@ -4,18 +4,21 @@
 
 mod collect;
 mod groups;
+mod pods;
 mod preemption;
 mod pressure;
 mod resize;
 mod seats;
 mod shutdown;
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use collect::Collection;
 use groups::Groups;
+use pods::Pods;
 use seats::Seats;
 use shutdown::Shutdown;
 
@@ -24,7 +27,7 @@ use crate::backoff::BackoffConfig;
 use crate::deletion::Deletion;
 use crate::eviction::Pressure;
 use crate::io::{Action, Input, PodUid};
-use crate::pod::{DeferredPlace, Out, Pod};
+use crate::pod::{DeferredPlace, Out, Pod, ProbeResult};
 use crate::record::{Interruption, PodRecord};
 use crate::spec::{PodMeta, PodSpec, ProbeKind, ResourceList, Resources};
 use crate::status::PodStatus;
@@ -65,7 +68,7 @@ impl Default for NodeConfig {
 pub struct Node {
     config: NodeConfig,
     now: Instant,
-    pods: BTreeMap<PodUid, Pod>,
+    pods: Pods,
     /// Pods of one namespace and name, oldest first: only the first may run, the others wait for its end.
     names: BTreeMap<(String, String), Vec<PodUid>>,
     /// Who has to be looked at when: a pod that has no timer is not here and costs nothing.
@@ -74,7 +77,7 @@ pub struct Node {
     accepted: u64,
     actions: VecDeque<Action>,
     /// Pods of which nothing is left but a [`Action::Gone`] that was not polled yet.
-    parting: BTreeMap<PodUid, Pod>,
+    parting: BTreeMap<PodUid, Box<Pod>>,
     /// What the node has and is.
     state: NodeState,
     seats: Seats,
@@ -104,6 +107,10 @@ impl Node {
             Input::Shutdown { grace, critical } => self.shut_down(now, grace, critical),
             Input::GroupApplied { group } => self.apply_group(now, group),
             Input::GroupRemoved { name } => self.groups.forget(&name),
+            Input::ProbeResult { instance, kind, run, result: outcome, message } => {
+                let result = ProbeResult { instance: &instance, kind, run, outcome, message: &message };
+                self.tend(now, &instance.pod, |pod, out| pod.hear_probe(result, out));
+            }
             about_pod => {
                 let Some(uid) = about_pod.pod() else { return };
                 self.with_pod(now, &uid, |pod, out| pod.observe(about_pod, out));
@@ -118,11 +125,11 @@ impl Node {
         while let Some((due, _)) = self.wakes.first()
             && *due <= now
         {
-            let Some((_, uid)) = self.wakes.pop_first() else { break };
+            let Some((due, uid)) = self.wakes.pop_first() else { break };
             if let Some(pod) = self.pods.get_mut(&uid) {
                 pod.wake = None;
             }
-            self.settle(now, &uid);
+            self.tend(now, &uid, |pod, out| pod.tend_probes(due, out));
         }
         self.go_on_shutting_down(now);
         self.use_room(now);
@@ -174,8 +181,8 @@ impl Node {
 
     /// All pods that exist.
     pub fn pods(&self) -> impl Iterator<Item = &PodUid> {
-        let all = self.pods.iter().chain(&self.parting);
-        all.filter(|(_, pod)| !pod.hidden).map(|(uid, _)| uid)
+        let all = self.pods.iter().chain(self.parting.values().map(|pod| &**pod));
+        all.filter(|pod| !pod.hidden).map(|pod| &pod.uid)
     }
 
     /// Last published verdict of a probe of the current instance; none if there is no probe or it published nothing.
@@ -204,7 +211,7 @@ impl Node {
     }
 
     fn visible(&self, pod: &PodUid) -> Option<&Pod> {
-        self.pods.get(pod).or_else(|| self.parting.get(pod)).filter(|pod| !pod.hidden)
+        self.pods.get(pod).or_else(|| self.parting.get(pod).map(|pod| &**pod)).filter(|pod| !pod.hidden)
     }
 
     fn clock(&mut self, now: Instant) -> Instant {
@@ -226,10 +233,10 @@ impl Node {
         let namesakes = self.names.entry((meta.namespace.clone(), meta.name.clone())).or_default();
         let blocked = !namesakes.is_empty();
         namesakes.push(uid.clone());
-        let pod = Pod::new(uid.clone(), meta, spec, blocked, self.accepted);
+        let pod = Box::new(Pod::new(uid.clone(), meta, spec, blocked, self.accepted));
         self.accepted = self.accepted.saturating_add(1);
         self.groups.join(&pod);
-        self.pods.insert(uid.clone(), pod);
+        self.pods.insert(pod);
         self.try_seat(now, &uid);
         self.settle(now, &uid);
     }
@@ -241,7 +248,7 @@ impl Node {
         self.seats.make_room();
         if taints_changed {
             let seated: Vec<PodUid> =
-                self.pods.values().filter(|pod| pod.is_seated()).map(|pod| pod.uid.clone()).collect();
+                self.pods.iter().filter(|pod| pod.is_seated()).map(|pod| pod.uid.clone()).collect();
             let taints = self.state.taints.clone();
             for uid in seated {
                 self.with_pod(now, &uid, |pod, out| pod.mind_taints(&taints, out));
@@ -256,11 +263,21 @@ impl Node {
         self.settle(now, uid);
     }
 
+    /// Does something to a pod's probes. They nearly always say what they said before: then it is only a matter of the timer.
+    fn tend(&mut self, now: Instant, uid: &PodUid, act: impl FnOnce(&mut Pod, &mut Out<'_>) -> bool) {
+        let Some(pod) = self.pods.get_mut(uid) else { return };
+        if act(pod, &mut Out { now, config: &self.config, actions: &mut self.actions }) {
+            self.settle(now, uid);
+        } else {
+            self.rearm(now, uid);
+        }
+    }
+
     /// Takes a pod again.
     fn restore(&mut self, now: Instant, record: PodRecord, after: Interruption) {
-        let mut pod = record.into_pod();
+        let mut pod = Box::new(record.into_pod());
         let uid = pod.uid.clone();
-        if self.pods.contains_key(&uid) {
+        if self.pods.contains(&uid) {
             return;
         }
         let namesakes = self.names.entry((pod.meta.namespace.clone(), pod.meta.name.clone())).or_default();
@@ -273,14 +290,14 @@ impl Node {
         if after == Interruption::Handover && !pod.is_finished() {
             pod.go_on();
             self.wakes.extend(pod.wake.map(|due| (due, uid.clone())));
-            self.pods.insert(uid.clone(), pod);
+            self.pods.insert(pod);
             self.keep_books(now, &uid);
             return self.seats.wait_for_records();
         }
         pod.go_on();
         pod.wake = None;
         pod.begin_again(after, &mut Out { now, config: &self.config, actions: &mut self.actions });
-        self.pods.insert(uid.clone(), pod);
+        self.pods.insert(pod);
         self.settle(now, &uid);
         self.seats.wait_for_records();
     }
@@ -288,12 +305,10 @@ impl Node {
     /// Brings a pod up to date and its timer with it.
     fn settle(&mut self, now: Instant, uid: &PodUid) {
         let Some(pod) = self.pods.get_mut(uid) else { return };
-        let before = pod.wake;
         pod.sync(&mut Out { now, config: &self.config, actions: &mut self.actions });
-        let after = pod.next_wake(now);
         if pod.is_finished() {
             let key = (pod.meta.namespace.clone(), pod.meta.name.clone());
-            if let Some(due) = before {
+            if let Some(due) = pod.wake {
                 self.wakes.remove(&(due, uid.clone()));
             }
             self.leave(uid);
@@ -306,17 +321,25 @@ impl Node {
         }
         self.keep_books(now, uid);
         let Some(pod) = self.pods.get_mut(uid) else { return };
-        pod.wake = after;
         if pod.has_to_be_persisted() {
             self.actions.push_back(Action::Persist { pod: uid.clone() });
         }
-        if before != after {
-            if let Some(due) = before {
-                self.wakes.remove(&(due, uid.clone()));
-            }
-            if let Some(due) = after {
-                self.wakes.insert((due, uid.clone()));
-            }
+        self.rearm(now, uid);
+    }
+
+    /// Brings a pod's timer in line with what it waits for.
+    fn rearm(&mut self, now: Instant, uid: &PodUid) {
+        let Some(pod) = self.pods.get_mut(uid) else { return };
+        let after = pod.next_wake(now);
+        let before = core::mem::replace(&mut pod.wake, after);
+        if before == after {
+            return;
+        }
+        if let Some(due) = before {
+            self.wakes.remove(&(due, uid.clone()));
+        }
+        if let Some(due) = after {
+            self.wakes.insert((due, uid.clone()));
         }
     }
 

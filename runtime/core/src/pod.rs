@@ -24,6 +24,7 @@ use alloc::vec::Vec;
 use ending::Ending;
 pub(crate) use ending::NodeVerdict;
 use generation::Generation;
+pub(crate) use probing::ProbeResult;
 use resize::Resize;
 pub(crate) use resize::{DeferredPlace, Pending};
 use seat::Seat;
@@ -209,6 +210,7 @@ impl Pod {
     fn add_slots(&mut self) {
         let known = self.slots.len();
         let new: Vec<_> = self.spec.all_containers().skip(known).map(|(kind, c)| (kind, c.name.clone())).collect();
+        self.slots.reserve_exact(new.len());
         for (kind, name) in new {
             let index = self.slots.iter().filter(|slot| slot.kind == kind).count();
             self.slots.push(Slot::new(kind, index, &name));

@@ -47,7 +47,8 @@ use crate::io::PodUid;
 use crate::pod::Pod;
 use crate::time::Instant;
 
-/// Version of the format. Any change of what a pod is made of is another version.
+/// Version of the format. Any change of what a pod is made of is another version, and records of the ones before have to be read
+/// on: there are devices with such bytes. `tests/record/version-1` has some, which are never written anew.
 const VERSION: u8 = 1;
 
 /// What has to survive of one pod.

@@ -78,7 +78,7 @@ fn operation() -> impl Strategy<Value = Operation> {
 }
 
 /// Pods to draw from: init containers, sidecars, apps with every kind of probe and hook.
-const SHAPES: [fn() -> PodSpec; 5] = [
+const SHAPES: [fn() -> PodSpec; 6] = [
     || pod(RestartPolicy::Always, vec![], vec![container("a0"), container("a1")]),
     || pod(RestartPolicy::OnFailure, vec![container("i0"), sidecar("s0"), container("i1")], vec![probed("a0")]),
     || pod(RestartPolicy::Never, vec![sidecar("s0"), sidecar("s1")], vec![container("a0"), hooked("a1")]),
@@ -89,6 +89,18 @@ const SHAPES: [fn() -> PodSpec; 5] = [
     || {
         let once = ContainerSpec { restart_policy: Some(RestartPolicy::Never), ..container("a1") };
         pod(RestartPolicy::Always, vec![container("i0"), sidecar("s0")], vec![container("a0"), once])
+    },
+    || {
+        let slow = |container: ContainerSpec, seconds| ContainerSpec {
+            post_start: Some(Handler::Sleep(seconds)),
+            pre_stop: Some(Handler::Sleep(seconds)),
+            ..container
+        };
+        pod(
+            RestartPolicy::OnFailure,
+            vec![slow(sidecar("s0"), 3)],
+            vec![slow(probed("a0"), 5), slow(container("a1"), 30)],
+        )
     },
 ];
 
@@ -224,14 +236,9 @@ impl World {
             }
             Operation::Wait { millis } => {
                 let until = self.now + Duration::from_millis(millis);
-                let until = self.node.next_wake().map_or(until, |wake| wake.min(until));
-                if self.node.next_wake().is_some_and(|wake| wake > until) {
-                    // Nothing is due before the wake-up that was promised.
-                    let before = self.outputs.len();
-                    self.advance(until);
-                    assert_eq!(self.outputs.len(), before, "work was due before next_wake");
-                } else {
-                    self.advance(until);
+                match self.node.next_wake().filter(|wake| *wake <= until) {
+                    Some(_) => self.wake_up(),
+                    None => self.sleep(until),
                 }
             }
             Operation::Jump { seconds } => self.advance(self.now + Duration::from_secs(seconds)),
@@ -364,6 +371,23 @@ impl World {
         self.drain();
     }
 
+    /// Nothing is due before the wake-up that was promised.
+    fn sleep(&mut self, until: Instant) {
+        let before = self.outputs.len();
+        self.advance(until);
+        assert_eq!(self.outputs.len(), before, "work was due before next_wake: {:?}", &self.outputs[before..]);
+    }
+
+    /// Sleeps until the next wake-up: something is due then.
+    fn wake_up(&mut self) {
+        let Some(wake) = self.node.next_wake() else { return };
+        assert!(wake > self.now, "what is due at {wake:?} was not done at {:?}", self.now);
+        self.sleep(Instant::from_nanos(wake.as_nanos() - 1));
+        let before = self.outputs.len();
+        self.advance(wake);
+        assert!(self.outputs.len() > before, "woken up at {wake:?} for nothing");
+    }
+
     fn input(&mut self, input: Input) {
         self.inputs.push((self.now, Some(input.clone())));
         self.node.handle(self.now, input);
@@ -459,7 +483,7 @@ impl World {
                 continue;
             }
             match self.node.next_wake() {
-                Some(wake) => self.advance(wake),
+                Some(_) => self.wake_up(),
                 None => break,
             }
         }

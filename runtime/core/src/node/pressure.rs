@@ -1,11 +1,12 @@
 //! The node runs short: somebody has to go (RES-09).
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::Node;
 use crate::disruption::Disruption;
 use crate::event::EventKind;
-use crate::eviction::{self, Candidate, Pressure, Shortage};
+use crate::eviction::{self, Candidate, PodUsage, Pressure, Shortage};
 use crate::io::PodUid;
 use crate::pod::{NodeVerdict, Pod};
 use crate::reasons;
@@ -40,13 +41,14 @@ impl Node {
     }
 
     fn first_to_go(&self, pressure: Pressure, shortage: &Shortage) -> Option<PodUid> {
+        let usages: BTreeMap<&PodUid, &PodUsage> = shortage.usage.iter().map(|usage| (&usage.pod, usage)).collect();
         let may_go = |pod: &&Pod| pod.is_seated() && !pod.is_ending() && !pod.spec.is_critical(&pod.meta);
         let mut candidates: Vec<Candidate<&PodUid>> = self
             .pods
-            .values()
+            .iter()
             .filter(may_go)
             .map(|pod| {
-                let usage = shortage.usage.iter().find(|usage| usage.pod == pod.uid);
+                let usage = usages.get(&pod.uid);
                 let request = resources::pod_requests(&pod.spec).remove(pressure.resource()).unwrap_or_default();
                 let priority = pod.spec.priority();
                 Candidate { pod: &pod.uid, priority, usage: usage.map(|usage| usage.total.clone()), request }

@@ -297,7 +297,7 @@ impl Node {
         let wants_or_minds =
             !placement.affinity.is_empty() || !placement.anti_affinity.is_empty() || !placement.spread.is_empty();
         let reason = if wants_or_minds {
-            let all = self.pods.values().filter(|peer| peer.holds_resources() || company.contains(&peer.uid));
+            let all = self.pods.iter().filter(|peer| peer.holds_resources() || company.contains(&peer.uid));
             placement::peer_obstacle(pod.as_peer(), self.site(), all.map(Pod::as_peer))
         } else {
             // Only those that keep others away have a say.

@@ -64,7 +64,7 @@ impl Node {
             let in_step = |priority: i32| priority >= from && below.is_none_or(|below| priority < below);
             let all: Vec<PodUid> = self
                 .pods
-                .values()
+                .iter()
                 .filter(|pod| pod.holds_resources() && in_step(pod.spec.priority()))
                 .map(|pod| pod.uid.clone())
                 .collect();

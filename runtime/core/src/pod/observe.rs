@@ -49,7 +49,9 @@ impl Pod {
             | Input::Pressure { .. }
             | Input::Shutdown { .. }
             | Input::GroupApplied { .. }
-            | Input::GroupRemoved { .. } => {}
+            | Input::GroupRemoved { .. }
+            // See `Pod::hear_probe`.
+            | Input::ProbeResult { .. } => {}
             Input::DeleteRequested { grace_seconds, .. } => self.delete(grace_seconds, out),
             Input::SandboxReady { attempt, ips, .. } => self.sandbox_ready(attempt, ips),
             Input::SandboxFailed { attempt, reason, message, .. } => self.sandbox_failed(attempt, reason, message, out),
@@ -60,9 +62,6 @@ impl Pod {
             Input::Started { instance, id } => self.started(&instance, id, false, out),
             Input::StartFailed { instance, reason, message } => self.start_failed(&instance, reason, message, out),
             Input::Exited { instance, outcome, message } => self.exited(&instance, outcome, message, out),
-            Input::ProbeResult { instance, kind, run, result, message } => {
-                self.probed(&instance, kind, run, result, message, out);
-            }
             Input::HookDone { instance, hook, result } => self.hook_done(&instance, hook, result, out),
             Input::ConditionSet { condition, .. } => self.condition_set(condition, out),
             Input::Evict { disruption, grace_seconds, .. } => self.disrupt(disruption, grace_seconds, out),
@@ -152,6 +151,7 @@ impl Pod {
 
     fn remember(&mut self, instance: Instance) {
         let instances = &mut self.runtime.instances;
+        instances.reserve_exact(1);
         instances.insert(0, instance);
         let mut seen = 0;
         let name = instances[0].name.clone();

@@ -1,7 +1,6 @@
 //! When a container's probes run, and what their answers change (PROBE-03 to PROBE-07, PROBE-15).
 
 use alloc::format;
-use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +26,16 @@ pub(super) struct ProbeTask {
     next_run: u32,
 }
 
+/// What a probe said.
+pub(crate) struct ProbeResult<'a> {
+    pub(crate) instance: &'a InstanceRef,
+    pub(crate) kind: ProbeKind,
+    pub(crate) run: u32,
+    pub(crate) outcome: ProbeOutcome,
+    /// Its output, for the event.
+    pub(crate) message: &'a str,
+}
+
 impl Pod {
     /// The container runs: its probes begin (at once, where they have no initial delay).
     pub(super) fn arm_probes(&mut self, index: usize, out: &Out<'_>) {
@@ -36,6 +45,7 @@ impl Pod {
         let probes = &mut self.slots[index].probes;
         for kind in kinds.into_iter().flatten() {
             if probes.iter().all(|task| task.prober.kind() != kind) {
+                probes.reserve_exact(1);
                 let prober = Prober::new(kind);
                 probes.push(ProbeTask { prober, due: None, asked: None, tick: out.now, next_run: 0 });
             }
@@ -60,23 +70,40 @@ impl Pod {
         }
     }
 
-    /// Looks at every probe that is due.
-    pub(super) fn drive_probes(&mut self, out: &mut Out<'_>) {
+    /// Does what is due if that is nothing but probes. Returns true if the whole pod has to be looked at: something else is due,
+    /// or a verdict changed, which is rare.
+    pub(crate) fn tend_probes(&mut self, due: Instant, out: &mut Out<'_>) -> bool {
+        let just_before = Instant::from_nanos(due.as_nanos().saturating_sub(1));
+        let others = self.next_wake_but_probes(just_before);
+        others.is_some_and(|at| at <= out.now) || self.drive_probes(out)
+    }
+
+    /// Takes the answer of a probe. Returns true if the whole pod has to be looked at, as above.
+    pub(crate) fn hear_probe(&mut self, result: ProbeResult<'_>, out: &mut Out<'_>) -> bool {
+        let overdue = self.wake.is_some_and(|due| due <= out.now);
+        let changed = self.probed(result, out);
+        overdue || changed || self.drive_probes(out)
+    }
+
+    /// Looks at every probe that is due. Returns true if that changed a verdict.
+    pub(super) fn drive_probes(&mut self, out: &mut Out<'_>) -> bool {
+        let mut changed = false;
         for index in 0..self.slots.len() {
             for task in 0..self.slots[index].probes.len() {
                 if self.slots[index].probes[task].due.is_some_and(|due| due <= out.now) {
-                    self.drive_probe(index, task, out);
+                    changed |= self.drive_probe(index, task, out);
                 }
             }
         }
+        changed
     }
 
-    fn drive_probe(&mut self, index: usize, task: usize, out: &mut Out<'_>) {
+    fn drive_probe(&mut self, index: usize, task: usize, out: &mut Out<'_>) -> bool {
         let kind = self.slots[index].probes[task].prober.kind();
         let name = self.slots[index].name.clone();
         let Some(probe) = self.container(index).probe(kind).cloned() else {
             self.slots[index].probes[task].due = None;
-            return;
+            return false;
         };
         let policy = self.spec.restart_policy;
         // Initial delays count from the start of the instance, those behind a startup probe from its success (PROBE-03).
@@ -101,10 +128,12 @@ impl Pod {
                 adopted: false,
             }),
         };
-        // Too early for its initial delay: that is the one case in which time alone makes it due.
+        // Too early for its initial delay: that is the one case in which time alone makes it due. Not if it is held back otherwise,
+        // too: by a startup probe without its verdict, or by its own.
         let delay = Duration::from_secs(u64::from(probe.initial_delay_seconds));
+        let only_time = view.instance.is_some_and(|instance| instance.started != (kind == ProbeKind::Startup));
         let later = newest
-            .filter(|instance| instance.state == InstanceState::Running)
+            .filter(|instance| only_time && instance.state == InstanceState::Running)
             .and_then(since)
             .map(|since| since + delay)
             .filter(|at| *at > out.now);
@@ -118,36 +147,32 @@ impl Pod {
             run
         });
         let published = task.prober.published();
-        self.publish(index, kind, published);
+        let changed = self.publish(index, kind, published);
         if let (Some(run), Some(live)) = (order, self.slots[index].live()) {
             let instance = self.instance_ref(index, live.attempt);
             let timeout = Duration::from_secs(u64::from(probe.timeout_seconds));
             out.order(Action::RunProbe { instance, kind, run, timeout });
         }
+        changed
     }
 
-    /// A probe answered.
-    pub(super) fn probed(
-        &mut self,
-        at: &InstanceRef,
-        kind: ProbeKind,
-        run: u32,
-        outcome: ProbeOutcome,
-        message: String,
-        out: &mut Out<'_>,
-    ) {
-        let Some(index) = self.slot_named(&at.container) else { return };
+    /// A probe answered. Returns true if that changed its verdict.
+    fn probed(&mut self, result: ProbeResult<'_>, out: &mut Out<'_>) -> bool {
+        let ProbeResult { instance: at, kind, run, outcome, message } = result;
+        let Some(index) = self.slot_named(&at.container) else { return false };
         if self.slots[index].current(at.attempt).is_none() {
-            return;
+            return false;
         }
-        let Some(probe) = self.container(index).probe(kind).cloned() else { return };
+        let Some(probe) = self.container(index).probe(kind).cloned() else { return false };
         let tasks = &mut self.slots[index].probes;
-        let Some(task) = tasks.iter_mut().find(|t| t.prober.kind() == kind && t.asked == Some(run)) else { return };
+        let Some(task) = tasks.iter_mut().find(|t| t.prober.kind() == kind && t.asked == Some(run)) else {
+            return false;
+        };
         task.asked = None;
         match task.prober.finish(outcome, &probe) {
             Finished::Retry => {
                 task.due = Some(out.now);
-                return;
+                return false;
             }
             Finished::Done { .. } => {
                 let period = Duration::from_secs(u64::from(probe.period_seconds.max(1)));
@@ -155,7 +180,7 @@ impl Pod {
             }
         }
         let published = task.prober.published();
-        self.publish(index, kind, published);
+        let changed = self.publish(index, kind, published);
         let name = kind.as_str();
         let event = match outcome {
             ProbeOutcome::Success => None,
@@ -177,6 +202,7 @@ impl Pod {
                 task.due = Some(out.now);
             }
         }
+        changed
     }
 
     /// When a probe is due next.
@@ -184,10 +210,10 @@ impl Pod {
         self.slots.iter().flat_map(|slot| &slot.probes).filter_map(|task| task.due).min()
     }
 
-    fn publish(&mut self, index: usize, kind: ProbeKind, verdict: Option<Verdict>) {
+    fn publish(&mut self, index: usize, kind: ProbeKind, verdict: Option<Verdict>) -> bool {
         let name = &self.slots[index].name;
-        let Some(newest) = self.runtime.instances.iter_mut().find(|i| *i.name == **name) else { return };
-        *slot_for(&mut newest.verdicts, kind) = verdict;
+        let Some(newest) = self.runtime.instances.iter_mut().find(|i| *i.name == **name) else { return false };
+        core::mem::replace(slot_for(&mut newest.verdicts, kind), verdict) != verdict
     }
 }
 

@@ -146,6 +146,10 @@ impl Slot {
         }
     }
 
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.state, SlotState::Idle)
+    }
+
     pub(super) fn is_live(&self) -> bool {
         self.live().is_some()
     }
@@ -172,22 +176,17 @@ impl Slot {
         };
         format!("spec.{list}{{{}}}", self.name)
     }
-
-    /// When something of it is due, its probes left out.
-    pub(super) fn next_wake(&self, now: Instant) -> Option<Instant> {
-        let hold = self.hold.as_ref().filter(|_| matches!(self.state, SlotState::Idle));
-        // Whose time has come and who is still held doesn't want to be started: its policy says no, or it isn't its turn.
-        let held = hold.into_iter().flat_map(|hold| [hold.retry_at, hold.then.as_ref().map(|(at, ..)| *at)]);
-        held.flatten().filter(|at| *at > now).chain(self.live().and_then(Live::next_wake)).min()
-    }
 }
 
 impl Live {
-    fn next_wake(&self) -> Option<Instant> {
+    /// When something of it is due. One that `waits` for others to end can't go on before they have, or its grace is spent.
+    pub(super) fn next_wake(&self, waits: bool) -> Option<Instant> {
         let hook = self.post_start.wake();
         let stop = self.stop.as_ref().and_then(|stop| match stop.step {
-            StopStep::PreStop => Some(stop.pre_stop.wake().map_or(stop.deadline, |until| until.min(stop.deadline))),
-            StopStep::Turn => Some(stop.deadline),
+            StopStep::PreStop if !waits => {
+                Some(stop.pre_stop.wake().map_or(stop.deadline, |until| until.min(stop.deadline)))
+            }
+            StopStep::PreStop | StopStep::Turn => Some(stop.deadline),
             StopStep::Signalled { kill_at } => Some(kill_at),
             StopStep::Killed => None,
         });

@@ -149,7 +149,7 @@ impl Pod {
     }
 
     /// Does this container wait for others to end before it gets its signal (SIDE-04)?
-    fn waits(&self, index: usize) -> bool {
+    pub(super) fn waits(&self, index: usize) -> bool {
         let stop = self.slots[index].live().and_then(|live| live.stop.as_ref());
         stop.is_some_and(|stop| stop.waits_for.iter().any(|&other| !matches!(self.slots[other].state, SlotState::Idle)))
     }

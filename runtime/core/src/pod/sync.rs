@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::ending::Cause;
-use super::slot::{HookRun, SlotState, StopStep};
+use super::slot::{HookRun, Slot, StopStep};
 use super::{Out, Pod, SandboxState};
 use crate::actions::{self, PodActions, PodView};
 use crate::io::Action;
@@ -48,18 +48,37 @@ impl Pod {
 
     /// When this pod has to be looked at, if nothing happens before.
     pub(crate) fn next_wake(&self, now: Instant) -> Option<Instant> {
-        let slots = self.slots.iter().filter_map(|slot| {
-            // A pod that ends starts nothing any more.
-            let held = self.ending.is_none() || slot.is_live();
-            held.then(|| slot.next_wake(now)).flatten()
-        });
+        self.next_wake_but_probes(now).into_iter().chain(self.next_probe()).min()
+    }
+
+    /// The same without probes; what was due until `now` has had its time.
+    pub(super) fn next_wake_but_probes(&self, now: Instant) -> Option<Instant> {
+        let tried_again = self.tried_again(now);
+        let slots = self.slots.iter().enumerate().filter_map(|(index, slot)| slot.live()?.next_wake(self.waits(index)));
+        let shown = self.slots.iter().filter_map(|slot| slot.hold.as_ref()?.then.as_ref().map(|(at, ..)| *at));
+        // A pod that ends starts nothing any more.
+        let shown = shown.filter(|_| self.ending.is_none());
         let sandbox = match self.sandbox {
             SandboxState::None { retry_at } if self.ending.is_none() => retry_at,
             _ => None,
         };
         let deadline = self.active_deadline().into_iter().chain(self.taint_deadline).chain(self.next_resize(now));
         let deadline = deadline.filter(|_| self.ending.is_none());
-        slots.chain(sandbox).chain(deadline).chain(self.next_probe()).min()
+        slots.chain(shown).chain(tried_again).chain(sandbox).chain(deadline).min()
+    }
+
+    /// When the next container is tried again that waits for that and for nothing else. One whose time has come and who still isn't
+    /// started doesn't want to be: its policy says no, or it isn't its turn.
+    fn tried_again(&self, now: Instant) -> Option<Instant> {
+        let retry_at = |slot: &Slot| slot.hold.as_ref()?.retry_at.filter(|at| *at > now && slot.is_idle());
+        if self.ending.is_some() || self.blocked || self.slots.iter().all(|slot| retry_at(slot).is_none()) {
+            return None;
+        }
+        let actions = actions::compute(self.view());
+        if actions.create_sandbox {
+            return None;
+        }
+        self.to_start(&actions).filter_map(|index| retry_at(&self.slots[index])).min()
     }
 
     /// All app containers ended, and none will run again.
@@ -80,13 +99,7 @@ impl Pod {
             // How the containers were, before they are removed: a restart that nobody saw would look like a loss.
             self.report(out);
         }
-        let actions = actions::compute(PodView {
-            spec: &self.spec,
-            deleting: self.deletion.is_some(),
-            restart_all: self.restart_all,
-            runtime: &self.runtime,
-            actuated: Some(&self.resize.actuated),
-        });
+        let actions = actions::compute(self.view());
         if self.restart_all {
             return self.reset(out);
         }
@@ -99,6 +112,16 @@ impl Pod {
         }
         self.update_resources(&actions.updates, out);
         self.start_some(&actions, out);
+    }
+
+    fn view(&self) -> PodView<'_> {
+        PodView {
+            spec: &self.spec,
+            deleting: self.deletion.is_some(),
+            restart_all: self.restart_all,
+            runtime: &self.runtime,
+            actuated: Some(&self.resize.actuated),
+        }
     }
 
     /// Is somebody being stopped whose exit code may match a rule? Then that decides whether the pod is over (RESTART-08).
@@ -130,20 +153,21 @@ impl Pod {
     }
 
     fn start_some(&mut self, actions: &PodActions, out: &mut Out<'_>) {
+        for index in self.to_start(actions).collect::<Vec<_>>() {
+            self.try_start(index, out);
+        }
+    }
+
+    /// Who is to be started, if nothing holds him back.
+    fn to_start(&self, actions: &PodActions) -> impl Iterator<Item = usize> {
         let lists = [
             (ContainerKind::Ephemeral, &actions.ephemeral_containers_to_start),
             (ContainerKind::Init, &actions.init_containers_to_start),
             (ContainerKind::App, &actions.containers_to_start),
         ];
-        for (kind, list) in lists {
-            for &place in list {
-                if let Some(index) = self.slot_of(kind, place)
-                    && !self.waits_for_lost_sidecars(index)
-                {
-                    self.try_start(index, out);
-                }
-            }
-        }
+        let places = lists.into_iter().flat_map(|(kind, list)| list.iter().map(move |&place| (kind, place)));
+        let slots = places.filter_map(|(kind, place)| self.slot_of(kind, place));
+        slots.filter(|&index| !self.waits_for_lost_sidecars(index))
     }
 
     /// RestartAllContainers: everything is killed and removed, then the pod begins anew in its sandbox (RESTART-09).
@@ -154,7 +178,7 @@ impl Pod {
                 self.kill_now(index, StopReason::RestartAllContainers, message, out);
             }
         }
-        let busy = |slot: &super::Slot| slot.kind != ContainerKind::Ephemeral && !matches!(slot.state, SlotState::Idle);
+        let busy = |slot: &Slot| slot.kind != ContainerKind::Ephemeral && !slot.is_idle();
         if self.slots.iter().any(busy) {
             return;
         }

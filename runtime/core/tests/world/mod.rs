@@ -95,8 +95,6 @@ pub(crate) struct World {
     /// How often the sandbox can't be made.
     pub(crate) sandbox_failures: u32,
     pub(crate) teardown_delay: Duration,
-    /// How often the node was woken up when it wanted to and then had nothing to order.
-    pub(crate) idle_wakes: usize,
     /// Every answer that was given so far.
     pub(crate) said: Vec<Input>,
     /// When something had to be persisted.
@@ -143,7 +141,6 @@ impl World {
             sandbox_delay: Duration::ZERO,
             sandbox_failures: 0,
             teardown_delay: Duration::ZERO,
-            idle_wakes: 0,
             said: Vec::new(),
             persisted: Vec::new(),
             forgotten: BTreeSet::new(),
@@ -160,6 +157,32 @@ impl World {
             started: BTreeMap::new(),
             pulls: BTreeMap::new(),
         }
+    }
+
+    /// A world whose pod goes on from a record, as of the moment when that was made.
+    pub(crate) fn from_record(bytes: &[u8], after: Interruption, scripts: &[(&str, Script)]) -> Self {
+        let record = Box::new(PodRecord::from_bytes(bytes).expect("a record"));
+        let mut world = Self::empty(NodeConfig::default(), scripts);
+        (world.uid, world.now) = (record.uid().clone(), record.saved_at());
+        world.applied.push(world.uid.clone());
+        world.stored.insert(world.uid.clone(), bytes.to_vec());
+        match after {
+            Interruption::Handover => world.input(Input::Restored { record, after }),
+            Interruption::AgentRestart | Interruption::Reboot => world.interrupt(after, 0.0),
+        }
+        world
+    }
+
+    /// That instance of the pod runs, as a world knows that took over its pod from a record.
+    pub(crate) fn runs(&mut self, container: &str, attempt: u32) -> InstanceRef {
+        let instance = InstanceRef { pod: self.uid.clone(), container: container.into(), attempt };
+        self.running.insert(instance.clone(), self.now);
+        instance
+    }
+
+    /// It ends by itself so many seconds from now.
+    pub(crate) fn will_end(&mut self, instance: InstanceRef, after: u64, outcome: Outcome) {
+        self.answer(Duration::from_secs(after), Input::Exited { instance, outcome, message: String::new() });
     }
 
     /// Creates or changes a pod in namespace `d`.
@@ -296,7 +319,10 @@ impl World {
                     self.step(Some(input));
                 }
             } else {
-                self.idle_wakes += usize::from(!self.step(None));
+                let shut_down = self.node.is_shut_down();
+                let ordered = self.step(None);
+                let had_to = ordered || shut_down != self.node.is_shut_down();
+                assert!(had_to, "at {:?} the node was woken up for nothing", self.now);
             }
             self.check_at_rest(self.now);
         }
