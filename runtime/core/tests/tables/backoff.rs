@@ -53,12 +53,15 @@ fn delays_are_as_the_table_says_whenever_the_first_end_is() {
     }
 }
 
-// spec: RESTART-05
+// spec: RESTART-05, RESTART-06
 #[test]
 fn no_delay_is_above_the_maximum_for_every_maximum_a_node_may_have() {
     for max in 1..=300 {
-        let config = BackoffConfig::standard(Some(Duration::from_secs(max)));
+        let most = Some(Duration::from_secs(max));
         let expected = [0, 10, 20, 40, 80, 160, 320, 640].map(|delay: u64| delay.min(max));
-        assert_eq!(delays(config, &[1; 8], Instant::ZERO), expected, "{max} s");
+        assert_eq!(delays(BackoffConfig::standard(most), &[1; 8], Instant::ZERO), expected, "{max} s");
+        // "The node's maximum wins": also over the 60 s of the reduced mode.
+        let expected = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512].map(|delay: u64| delay.min(max));
+        assert_eq!(delays(BackoffConfig::reduced(most), &[1; 11], Instant::ZERO), expected, "{max} s, reduced");
     }
 }

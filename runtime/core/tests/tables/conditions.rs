@@ -1,6 +1,7 @@
 //! Initialized, ContainersReady and Ready, with their reasons and messages.
 
-use husk_core::conditions::{ConditionInput, containers_ready, initialized, ready};
+use husk_core::conditions::{ConditionInput, containers_ready, initialized, ready, ready_to_start_containers};
+use husk_core::runtime::{RuntimeStatus, Sandbox};
 use husk_core::spec::PodSpec;
 use husk_core::status::{Condition, ConditionStatus, ContainerState, ContainerStatus, Phase, PodStatus, Terminated};
 use husk_core::statuses::Statuses;
@@ -192,5 +193,41 @@ fn without_any_statuses_only_a_pod_without_init_containers_is_initialized() {
         let input = ConditionInput { spec, generation: 1, phase: Phase::Pending, statuses: None, old: &old };
         assert_eq!(says(&initialized(input)), expected);
         assert_eq!(says(&containers_ready(input)), (false, "UnknownContainerStatuses", String::new()));
+    }
+}
+
+/// "Pod conditions", PodReadyToStartContainers: the pod sandbox has been created and networking configured. "Deciding what to do",
+/// 1: a sandbox that isn't the newest, or one of several, is not the pod's any more; with `hostNetwork` it needs no address.
+fn can_take_containers(sandboxes: &[Sandbox], host_network: bool) -> bool {
+    let ready = sandboxes.iter().filter(|sandbox| sandbox.ready).count();
+    let newest_will_do = sandboxes
+        .first()
+        .is_some_and(|newest| newest.ready && newest.host_network == host_network && (host_network || newest.has_ip));
+    ready == 1 && newest_will_do
+}
+
+// spec: COND-01
+#[test]
+fn ready_to_start_containers_goes_by_the_newest_sandbox() {
+    let bits = [false, true];
+    let each = bits.map(|ready| bits.map(|has_ip| bits.map(|host_network| (ready, has_ip, host_network))));
+    let each: Vec<Sandbox> = each
+        .as_flattened()
+        .as_flattened()
+        .iter()
+        .map(|&(ready, has_ip, host_network)| Sandbox { ready, attempt: 0, has_ip, host_network })
+        .collect();
+    let one = each.iter().map(|only| vec![only.clone()]);
+    let two = each.iter().flat_map(|newer| each.iter().map(|older| vec![newer.clone(), older.clone()]));
+    for sandboxes in std::iter::once(vec![]).chain(one).chain(two) {
+        for (host_network, phase) in bits.iter().flat_map(|bit| PHASES.map(|phase| (*bit, phase))) {
+            let spec = PodSpec { host_network, containers: vec![container("a", None)], ..PodSpec::default() };
+            let runtime = RuntimeStatus { sandboxes: sandboxes.clone(), ..RuntimeStatus::default() };
+            let old = PodStatus::default();
+            let input = ConditionInput { spec: &spec, generation: 3, phase, statuses: None, old: &old };
+            let condition = ready_to_start_containers(input, &runtime);
+            let expected = (can_take_containers(&sandboxes, host_network), "", String::new());
+            assert_eq!(says(&condition), expected, "{sandboxes:?}, hostNetwork {host_network}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use husk_core::grace::{container_grace_seconds, pod_grace, stop_timeout_seconds}
 use husk_core::runtime::StopReason;
 use husk_core::spec::{ContainerSpec, Handler, PodSpec, Probe};
 
-use super::rows;
+use super::{holds, rows};
 
 /// "Probe-level terminationGracePeriodSeconds"; "Stopping a container, in order", 1 and 3: the deletion's grace, else the
 /// spec's; a liveness or startup kill uses that probe's own; an override (eviction) replaces them all.
@@ -35,20 +35,7 @@ override | deletion | cause    | liveness | startup | pod | grace
 fn a_containers_grace() {
     for (cells, line) in rows(CONTAINER) {
         let seconds = |cell: usize| cells[cell].parse::<i64>().ok();
-        let probe = |seconds| Probe {
-            handler: Handler::Exec,
-            initial_delay_seconds: 0,
-            period_seconds: 10,
-            timeout_seconds: 1,
-            success_threshold: 1,
-            failure_threshold: 3,
-            termination_grace_period_seconds: seconds,
-        };
-        let container = ContainerSpec {
-            liveness_probe: Some(probe(seconds(3))),
-            startup_probe: Some(probe(seconds(4))),
-            ..ContainerSpec::default()
-        };
+        let container = container_with(seconds(3), seconds(4));
         let pod = PodSpec { termination_grace_period_seconds: seconds(5), ..PodSpec::default() };
         let reason = match cells[2] {
             "liveness" => Some(StopReason::LivenessProbe),
@@ -57,6 +44,84 @@ fn a_containers_grace() {
         };
         let grace = container_grace_seconds(&pod, &container, seconds(1), reason, seconds(0));
         assert_eq!(Some(grace), seconds(6), "{line}");
+    }
+}
+
+/// The same sentences as rules: the first row that holds decides, over the whole domain. That a deletion's grace wins over a
+/// probe's is upstream's answer (family `kill_grace`), as is that a probe's counts only in a pod that has one.
+const RULES: &str = "
+override | deletion | probe | pod | grace is
+set      | *        | *     | *   | override
+-        | set      | *     | *   | deletion
+-        | -        | set   | set | probe
+-        | -        | *     | set | pod
+-        | -        | *     | -   | two
+";
+
+// spec: PROBE-04
+#[test]
+fn a_containers_grace_whatever_is_set_and_whatever_it_is_stopped_for() {
+    let amounts = [None, Some(0), Some(1), Some(2), Some(30), Some(3600)];
+    let rules = rows(RULES);
+    let word = |amount: Option<i64>| if amount.is_some() { "set" } else { "-" };
+    let quadruples = amounts.map(|a| amounts.map(|b| amounts.map(|c| amounts.map(|d| (a, b, c, d)))));
+    for (instead, deletion, own, pod) in quadruples.as_flattened().as_flattened().as_flattened() {
+        for reason in STOPS {
+            // The probe that has a grace of its own: the one that stops it, then the other one.
+            for (liveness, startup) in [(*own, Some(77)), (Some(77), *own)] {
+                let applies = match reason {
+                    Some(StopReason::LivenessProbe) => liveness,
+                    Some(StopReason::StartupProbe) => startup,
+                    _ => None,
+                };
+                let words = [word(*instead), word(*deletion), word(applies), word(*pod)];
+                let (cells, line) = rules
+                    .iter()
+                    .find(|(cells, _)| cells.iter().zip(words).all(|(cell, word)| holds(cell, word)))
+                    .expect("a row for each case");
+                let expected = match cells[4] {
+                    "override" => *instead,
+                    "deletion" => *deletion,
+                    "probe" => applies,
+                    "pod" => *pod,
+                    _ => Some(2),
+                };
+                let spec = PodSpec { termination_grace_period_seconds: *pod, ..PodSpec::default() };
+                let container = container_with(liveness, startup);
+                let grace = container_grace_seconds(&spec, &container, *deletion, reason, *instead);
+                assert_eq!(Some(grace), expected, "{line}: {reason:?} {liveness:?} {startup:?}");
+            }
+        }
+    }
+}
+
+/// Everything that a container may be stopped for.
+const STOPS: [Option<StopReason>; 9] = [
+    None,
+    Some(StopReason::LivenessProbe),
+    Some(StopReason::StartupProbe),
+    Some(StopReason::PostStartHook),
+    Some(StopReason::Changed),
+    Some(StopReason::Resize),
+    Some(StopReason::RestartAllContainers),
+    Some(StopReason::PodEnds),
+    Some(StopReason::Unknown),
+];
+
+fn container_with(liveness: Option<i64>, startup: Option<i64>) -> ContainerSpec {
+    let probe = |seconds| Probe {
+        handler: Handler::Exec,
+        initial_delay_seconds: 0,
+        period_seconds: 10,
+        timeout_seconds: 1,
+        success_threshold: 1,
+        failure_threshold: 3,
+        termination_grace_period_seconds: seconds,
+    };
+    ContainerSpec {
+        liveness_probe: Some(probe(liveness)),
+        startup_probe: Some(probe(startup)),
+        ..ContainerSpec::default()
     }
 }
 

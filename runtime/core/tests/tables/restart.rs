@@ -13,6 +13,7 @@ use super::{POLICIES, container, holds, rows};
 /// `rule` is the action of the rule that matches the exit code, if any.
 const TABLE: &str = "
 kind        | cause         | policy    | rule    | code | then  | says
+*           | interrupted   | *         | *       | *    | again | Nothing of the pod's asked for its end, so its policy isn't asked, nor its code (TERM-11)
 sidecar     | *             | *         | all     | *    | all   | Restart All Containers: a watcher sidecar may exit with such a code
 sidecar     | *             | *         | *       | *    | again | Sidecars ignore the pod's policy, theirs is Always (SIDE-02)
 init        | exit          | *         | all     | !0   | all   | Restart All Containers: init containers may ask for it too
@@ -20,6 +21,7 @@ init        | exit          | *         | *       | 0    | no    | Init containe
 app         | *             | *         | all     | *    | all   | Restart All Containers overrides every policy (RESTART-09)
 app init    | *             | *         | again   | *    | again | Rules are evaluated whenever the container exits; a match is carried out (RESTART-08)
 app         | changed       | *         | none    | *    | again | A changed definition restarts whatever the policy (POD-08)
+app         | resize        | *         | none    | *    | again | resizePolicy RestartContainer restarts whatever the policy (RES-11)
 app         | *             | Never     | none    | *    | no    | Never: a terminated container is not restarted
 app         | exit          | Always    | none    | *    | again | Always: after any termination
 app         | exit          | OnFailure | none    | 0    | no    | OnFailure: only if it exits with an error
@@ -36,12 +38,15 @@ enum Kind {
     Sidecar,
 }
 
-const CAUSES: [(&str, Option<StopReason>); 5] = [
+/// The first two are possible for every kind of container.
+const CAUSES: [(&str, Option<StopReason>); 7] = [
     ("exit", None),
+    ("interrupted", Some(StopReason::Interrupted)),
     ("probe", Some(StopReason::LivenessProbe)),
     ("probe", Some(StopReason::StartupProbe)),
     ("hook", Some(StopReason::PostStartHook)),
     ("changed", Some(StopReason::Changed)),
+    ("resize", Some(StopReason::Resize)),
 ];
 
 /// Rules of a container, and which action they have for an exit code.
@@ -86,7 +91,7 @@ const RULES: [Rules; 6] = [
     ),
 ];
 
-// spec: RESTART-01, RESTART-07, RESTART-08, RESTART-10, SIDE-02
+// spec: RESTART-01, RESTART-07, RESTART-08, RESTART-10, SIDE-02, TERM-11
 #[test]
 fn every_end_of_every_kind_of_container_is_decided_as_the_table_says() {
     let table = rows(TABLE);
@@ -119,8 +124,8 @@ struct Case {
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for kind in [Kind::App, Kind::Init, Kind::Sidecar] {
-        // Neither probes nor hooks are allowed on an init container (INIT-03), and its change restarts nothing (POD-08).
-        let causes = if kind == Kind::Init { &CAUSES[..1] } else { &CAUSES[..] };
+        // Neither probes nor hooks are allowed on an init container (INIT-03), and its change restarts nothing (POD-08, RES-11).
+        let causes = if kind == Kind::Init { &CAUSES[..2] } else { &CAUSES[..] };
         let own: &[_] = match kind {
             Kind::App => {
                 &[None, Some(RestartPolicy::Always), Some(RestartPolicy::OnFailure), Some(RestartPolicy::Never)]
