@@ -3,6 +3,7 @@
 mod bytes;
 mod edge_cases;
 mod format;
+mod golden;
 mod interrupted;
 #[path = "../world/mod.rs"]
 mod world;

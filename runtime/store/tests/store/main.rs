@@ -1,9 +1,0 @@
-//! The store through its public face.
-
-mod cuts;
-mod damage;
-mod failures;
-mod files;
-mod objects;
-mod records;
-mod support;
