@@ -29,7 +29,7 @@ pub(crate) fn canonical(written: &mut Written) {
 
 /// The same, rounded up to milli units.
 pub(crate) fn round_to_milli(written: &mut Written) {
-    let Some(amount) = parse(&written.0) else { return };
-    let milli = Quantity::from_milli(amount.milli_value());
-    written.0 = if milli > amount { milli.to_string() } else { amount.to_string() };
+    if let Some(amount) = parse(&written.0) {
+        written.0 = amount.in_milli().to_string();
+    }
 }

@@ -47,6 +47,17 @@ impl Object {
         }
     }
 
+    pub(crate) fn template_mut(&mut self) -> Option<&mut PodTemplateSpec> {
+        match self {
+            Self::Pod(_) => None,
+            Self::Job(object) => object.spec.as_mut().map(|spec| &mut spec.template),
+            Self::Deployment(object) => Some(&mut object.spec.template),
+            Self::ReplicaSet(object) => object.spec.template.as_mut(),
+            Self::DaemonSet(object) => Some(&mut object.spec.template),
+            Self::StatefulSet(object) => Some(&mut object.spec.template),
+        }
+    }
+
     /// The template that pods are made from; none for a pod.
     pub fn template(&self) -> Option<&PodTemplateSpec> {
         match self {

@@ -119,7 +119,7 @@ fn a_name_may_be_generated() {
         errors(&with("{labels: {a: b}}"))[0]
             .contains("metadata.name: Required value: name or generateName is required")
     );
-    assert!(errors(&with("{generateName: P-}"))[0].contains("metadata.generateName: Invalid value \"P-\""));
+    assert!(errors(&with("{generateName: Pod-}"))[0].contains("metadata.generateName: Invalid value \"Pod-\""));
 }
 
 #[test]

@@ -84,12 +84,13 @@ pub struct ContainerToReset {
 /// Computes what has to be done.
 pub fn compute(view: PodView<'_>) -> PodActions {
     let mut actions = PodActions::default();
-    if sandbox_changed(view, &mut actions) {
-        with_new_sandbox(view, &mut actions);
-        return actions;
-    }
+    let changed = sandbox_changed(view, &mut actions);
     if view.restart_all {
         actions.containers_to_reset = restart_all::reset_list(view);
+        return actions;
+    }
+    if changed {
+        with_new_sandbox(view, &mut actions);
         return actions;
     }
     for (index, container) in view.spec.ephemeral_containers.iter().enumerate() {

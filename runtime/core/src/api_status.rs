@@ -4,6 +4,7 @@ use alloc::borrow::{Cow, ToOwned};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use crate::actions;
 use crate::conditions::{self, ConditionInput};
 use crate::phase::{self, PhaseInput};
 use crate::reasons;
@@ -53,8 +54,7 @@ pub struct StartFailure {
 /// A status that is to be published goes through [`crate::status_manager::merge`] afterwards.
 pub fn generate(input: StatusInput<'_>) -> PodStatus {
     let StatusInput { meta, spec, runtime, old, .. } = input;
-    let generator =
-        Generator { input, restarting_all: conditions::is_true(&old.conditions, reasons::ALL_CONTAINERS_RESTARTING) };
+    let generator = Generator { input, restarting_all: actions::restart_all_wanted(spec, runtime, old) };
     let mut status = PodStatus {
         observed_generation: meta.generation,
         // A pod that has ended goes on showing where it was.
@@ -203,7 +203,7 @@ fn conditions_of(status: &PodStatus, input: StatusInput<'_>) -> Vec<Condition> {
 /// Makes the container statuses of one pod.
 struct Generator<'a> {
     input: StatusInput<'a>,
-    /// So says the status so far.
+    /// So says the status so far, or a container that has ended.
     restarting_all: bool,
 }
 
@@ -224,7 +224,7 @@ impl Generator<'_> {
         let mut instances = self.input.runtime.of(&spec.name);
         let newest = instances.next();
         let mut status = match (newest, old) {
-            (Some(instance), _) => from_instance(spec, instance, old),
+            (Some(instance), _) => self.from_instance(spec, instance, old),
             (None, Some(old)) => self.remembered(spec, old),
             (None, None) => self.to_be_started(spec),
         };
@@ -232,6 +232,49 @@ impl Generator<'_> {
             status.last_state = terminated(previous);
         }
         self.hold_back(kind, spec, newest, &mut status);
+        status
+    }
+
+    fn from_instance(
+        &self,
+        spec: &ContainerSpec,
+        instance: &Instance,
+        old: Option<&ContainerStatus>,
+    ) -> ContainerStatus {
+        let mut status = ContainerStatus {
+            name: spec.name.clone(),
+            image: spec.image.clone(),
+            image_id: instance.image_id.clone(),
+            container_id: instance.id.clone(),
+            restart_count: instance.restart_count.max(old.map_or(0, |old| old.restart_count)),
+            started: old.is_some_and(|old| old.started),
+            last_state: old.and_then(|old| last_state(old, instance)),
+            ..ContainerStatus::default()
+        };
+        let was_running = old.is_some_and(|old| matches!(old.state, ContainerState::Running { .. }));
+        let had_ended = old.is_some_and(|old| matches!(old.state, ContainerState::Terminated(_)));
+        // restartCount never falls, and rises when a container is seen to run again or to have been lost (STATE-04).
+        let one_more = old.map_or(0, |old| old.restart_count.saturating_add(1));
+        match instance.state {
+            InstanceState::Running => {
+                status.state = ContainerState::Running { started_at: instance.started_at.unwrap_or_default() };
+                if had_ended {
+                    status.restart_count = status.restart_count.max(one_more);
+                }
+            }
+            InstanceState::Exited => {
+                status.state = terminated(instance).map_or_else(Default::default, ContainerState::Terminated)
+            }
+            InstanceState::Unknown if was_running => {
+                let mut end = lost(reasons::LOST_AT_TERMINATION);
+                if self.restarting_all {
+                    end.reason = Cow::Borrowed(reasons::RESTARTING_ALL_CONTAINERS);
+                }
+                status.state = ContainerState::Terminated(end);
+                status.restart_count = one_more;
+            }
+            InstanceState::Created | InstanceState::Unknown => {}
+        }
         status
     }
 
@@ -290,40 +333,6 @@ impl Generator<'_> {
             status.last_state = Some(end);
         }
     }
-}
-
-fn from_instance(spec: &ContainerSpec, instance: &Instance, old: Option<&ContainerStatus>) -> ContainerStatus {
-    let mut status = ContainerStatus {
-        name: spec.name.clone(),
-        image: spec.image.clone(),
-        image_id: instance.image_id.clone(),
-        container_id: instance.id.clone(),
-        restart_count: instance.restart_count,
-        started: old.is_some_and(|old| old.started),
-        last_state: old.and_then(|old| last_state(old, instance)),
-        ..ContainerStatus::default()
-    };
-    let was_running = old.is_some_and(|old| matches!(old.state, ContainerState::Running { .. }));
-    let had_ended = old.is_some_and(|old| matches!(old.state, ContainerState::Terminated(_)));
-    // restartCount never falls, and rises when a container is seen to run again or to have been lost (STATE-04).
-    let one_more = old.map_or(0, |old| old.restart_count.saturating_add(1));
-    match instance.state {
-        InstanceState::Running => {
-            status.state = ContainerState::Running { started_at: instance.started_at.unwrap_or_default() };
-            if had_ended {
-                status.restart_count = status.restart_count.max(one_more);
-            }
-        }
-        InstanceState::Exited => {
-            status.state = terminated(instance).map_or_else(Default::default, ContainerState::Terminated)
-        }
-        InstanceState::Unknown if was_running => {
-            status.state = ContainerState::Terminated(lost(reasons::LOST_AT_TERMINATION));
-            status.restart_count = one_more;
-        }
-        InstanceState::Created | InstanceState::Unknown => {}
-    }
-    status
 }
 
 /// The previous termination, as far as the status so far knows it.

@@ -41,8 +41,8 @@ impl FieldSelector {
 
 impl Term {
     fn parse(text: &str) -> Result<Self, SelectorError> {
-        let Some(at) = text.find(['=', '!']).filter(|at| text[*at..].starts_with("!=") || text[*at..].starts_with('='))
-        else {
+        let places = [text.find("!="), text.find('=')];
+        let Some(at) = places.into_iter().flatten().min() else {
             return Err(SelectorError::new(format!("no =, == or != in {text:?}")));
         };
         let (field, rest) = text.split_at(at);
@@ -123,5 +123,6 @@ mod tests {
         assert_eq!(selector.to_string(), "metadata.name=a\\,b");
         assert!(FieldSelector::parse("metadata.name=a=b").is_err());
         assert!(FieldSelector::parse("metadata.name").is_err());
+        assert_eq!(FieldSelector::parse("a!b=c").unwrap().fields().next(), Some("a!b"));
     }
 }

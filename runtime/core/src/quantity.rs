@@ -5,6 +5,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::fmt;
 use core::str::FromStr;
@@ -72,11 +73,13 @@ impl Quantity {
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         let parts = Parts::split(text)?;
         let (base, exponent) = parts.suffix()?;
-        let (nanos, kept_short) = match base {
-            Notation::Binary => (parts.binary_nanos(exponent)?, parts.is_short_binary(exponent)),
-            Notation::Decimal | Notation::Exponent => {
-                (parts.decimal_nanos(exponent)?, parts.is_short_decimal(exponent))
-            }
+        if !parts.has_digits && !parts.is_short(base, exponent) {
+            return Err(QuantityError::Malformed);
+        }
+        let kept_short = parts.is_short(base, exponent);
+        let nanos = match base {
+            Notation::Binary => parts.binary_nanos(exponent)?,
+            Notation::Decimal | Notation::Exponent => parts.decimal_nanos(exponent)?,
         };
         let below_one = !kept_short && nanos > 0 && nanos < NANO;
         let notation = if base == Notation::Binary && below_one { Notation::Decimal } else { base };
@@ -107,6 +110,19 @@ impl Quantity {
         }
         let (wrapped, divisor) = (self.nanos as i64, i64::try_from(divisor).ok()?);
         Some(wrapped / divisor + i64::from(wrapped % divisor != 0))
+    }
+
+    /// The amount in whole thousandths, rounded away from zero.
+    pub fn in_milli(&self) -> Self {
+        const MICRO: i128 = NANO / 1000;
+        let nanos = div_away_from_zero(self.nanos, MICRO) * MICRO;
+        let typed = self.typed.clone().filter(|_| nanos == self.nanos);
+        Self { nanos, typed, ..*self }
+    }
+
+    /// Billionths, exactly.
+    pub const fn nanos(&self) -> i128 {
+        self.nanos
     }
 
     /// Is it nothing?
@@ -262,6 +278,8 @@ struct Parts<'a> {
     /// Digits behind the point.
     fraction: &'a str,
     suffix: &'a str,
+    /// Is there a digit at all? What is kept short may do without: `Ki` is 0.
+    has_digits: bool,
 }
 
 impl<'a> Parts<'a> {
@@ -273,7 +291,8 @@ impl<'a> Parts<'a> {
         let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
         let (whole, rest) = take_digits(unsigned);
         let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), take_digits);
-        Ok(Self { negative, whole: whole.trim_start_matches('0'), fraction, suffix })
+        let has_digits = !(whole.is_empty() && fraction.is_empty());
+        Ok(Self { negative, whole: whole.trim_start_matches('0'), fraction, suffix, has_digits })
     }
 
     /// Notation and exponent, to base 2 for [`Notation::Binary`] and to base 10 otherwise.
@@ -286,7 +305,10 @@ impl<'a> Parts<'a> {
             return Ok((Notation::Binary, exponent));
         }
         match self.suffix.strip_prefix(['e', 'E']) {
-            Some(exponent) => exponent.parse().map(|e| (Notation::Exponent, e)).map_err(|_| QuantityError::Malformed),
+            // Upstream, too, reads 64 bits and takes 32.
+            Some(exponent) => {
+                exponent.parse().map(|e: i64| (Notation::Exponent, e as i32)).map_err(|_| QuantityError::Malformed)
+            }
             None => Err(QuantityError::UnknownSuffix),
         }
     }
@@ -321,34 +343,35 @@ impl<'a> Parts<'a> {
             whole = whole.saturating_mul(10).saturating_add(i128::from(digit - b'0'));
         }
         let factor = 1_i128 << exponent;
-        // Twenty digits behind the point times 2^60 just fit 128 bits; what is beyond rounds up.
-        let (mut fraction, mut unit) = (0_i128, 1_i128);
-        for digit in self.fraction.bytes().take(20) {
-            fraction = fraction * 10 + i128::from(digit - b'0');
-            unit *= 10;
-        }
-        fraction += i128::from(self.fraction.bytes().skip(20).any(|digit| digit != b'0'));
-        let fraction_nanos = match unit.checked_div(NANO) {
-            Some(above_nano) if above_nano > 0 => div_away_from_zero(fraction * factor, above_nano),
-            _ => fraction * factor * (NANO / unit),
-        };
+        let fraction_nanos = self.binary_fraction_nanos(exponent);
         let nanos = whole.saturating_mul(factor).saturating_mul(NANO).saturating_add(fraction_nanos);
         Ok(nanos.min(BINARY_MAX))
     }
 
+    /// What is behind the point times 2 to the exponent, in billionths, rounded up.
+    fn binary_fraction_nanos(&self, exponent: i32) -> i128 {
+        let mut digits: Vec<u8> = self.fraction.bytes().map(|digit| digit - b'0').collect();
+        let mut nanos = 0_i128;
+        for _ in 0..exponent {
+            let mut carry = 0;
+            for digit in digits.iter_mut().rev() {
+                (*digit, carry) = ((*digit * 2 + carry) % 10, (*digit * 2 + carry) / 10);
+            }
+            nanos = nanos * 2 + i128::from(carry);
+        }
+        for place in 0..9 {
+            nanos = nanos * 10 + i128::from(digits.get(place).copied().unwrap_or_default());
+        }
+        nanos + i128::from(digits.iter().skip(9).any(|digit| *digit != 0))
+    }
+
     /// Would upstream keep it as a 64-bit number?
-    fn is_short_decimal(&self, exponent: i32) -> bool {
-        let digits = self.whole.len().max(1) + self.fraction.len();
-        self.is_all_zeros() || (digits <= SHORT_DIGITS && i64::from(exponent) - self.fraction.len() as i64 >= -9)
-    }
-
-    fn is_short_binary(&self, exponent: i32) -> bool {
-        let allowed = 14 - exponent * 3 / 10;
-        self.is_all_zeros() || (self.fraction.is_empty() && self.whole.len() as i64 <= i64::from(allowed))
-    }
-
-    fn is_all_zeros(&self) -> bool {
-        self.whole.is_empty() && self.fraction.is_empty()
+    fn is_short(&self, notation: Notation, exponent: i32) -> bool {
+        let (whole, fraction) = (self.whole.len().max(1), self.fraction.len());
+        match notation {
+            Notation::Binary => fraction == 0 && whole as i64 <= i64::from(14 - exponent * 3 / 10),
+            _ => whole + fraction <= SHORT_DIGITS && i64::from(exponent) - fraction as i64 >= -9,
+        }
     }
 
     /// Is the short text in a form that is printed as typed?
@@ -357,7 +380,7 @@ impl<'a> Parts<'a> {
             return false;
         }
         match notation {
-            Notation::Binary => self.whole.parse::<u64>().is_ok_and(|number| number % 1024 != 0),
+            Notation::Binary => self.whole.parse::<u64>().is_ok_and(|number| number % 8 != 0),
             Notation::Decimal | Notation::Exponent => {
                 let steps_of_thousand = (i64::from(exponent) - self.fraction.len() as i64) % 3 == 0;
                 let zeros_at_end = self.digits().fold(0, |zeros, digit| if digit == 0 { zeros + 1 } else { 0 });
@@ -410,9 +433,33 @@ mod tests {
         }
     }
 
+    /// `ParseQuantity`: a binary number is kept as typed unless it is a multiple of eight.
+    #[test]
+    fn multiples_of_eight_are_printed_afresh() {
+        for (typed, canonical) in [
+            ("0.000000000000000000001Ei", "1152922n"),
+            ("+8Ki", "8Ki"),
+            ("0016Mi", "16Mi"),
+            ("24.Gi", "24Gi"),
+            ("+9Ki", "+9Ki"),
+            ("Ti", "0"),
+        ] {
+            assert_eq!(printed(typed), canonical);
+        }
+    }
+
+    /// `RoundUp`: the notation stays.
+    #[test]
+    fn thousandths_round_away_from_zero() {
+        let table = [("0.0005", "1m"), ("-500u", "-1m"), ("1.0005e0", "1001e-3"), ("+5", "+5"), ("10P", "10P")];
+        for (typed, rounded) in table {
+            assert_eq!(Quantity::parse(typed).unwrap().in_milli().to_string(), rounded, "{typed}");
+        }
+    }
+
     #[test]
     fn nothing_but_a_number_with_a_suffix_is_accepted() {
-        for bad in ["", " 1", "1 Ki", "--1", "1..5", "1,5", "1K", "1mm", "1e", "1e1.5", "0x10"] {
+        for bad in ["", " 1", "1 Ki", "--1", "1..5", "1,5", "1K", "1mm", "1e", "1e1.5", "0x10", "Pi", ".Ei", "-e-20"] {
             assert!(Quantity::parse(bad).is_err(), "{bad:?}");
         }
     }

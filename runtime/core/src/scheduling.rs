@@ -138,7 +138,8 @@ impl NodeSelectorTerm {
             self.expressions.iter().map(NodeSelectorRequirement::on_labels).collect::<Result<_, _>>()?;
         let mut fields_match = true;
         for field in &self.fields {
-            fields_match &= field.matches_name(node_name)?;
+            // Fields of a node without a name are not looked at, as upstream has it.
+            fields_match &= field.matches_name(node_name)? || node_name.is_empty();
         }
         let is_empty = self.expressions.is_empty() && self.fields.is_empty();
         Ok(!is_empty && fields_match && Selector::new(expressions).matches(labels))

@@ -212,11 +212,12 @@ mod tests {
     #[test]
     fn it_is_printed_by_key_with_sorted_values() {
         assert_eq!(Selector::parse("x notin (b, a),!n,a>5").unwrap().to_string(), "a>5,!n,x notin (a,b)");
+        assert_eq!(Selector::parse("a in (b,,c)").unwrap().to_string(), "a in (,b,c)");
     }
 
     #[test]
     fn what_is_wrong_is_said() {
-        for bad in ["a,,b", "a,", "=b", "a in b", "a in (b", "a>x", "bad key", "a=b c", "!a=b"] {
+        for bad in ["a,,b", "a,", "=b", "a in b", "a in (b", "a>x", "bad key", "a=b c", "!a=b", "a in (b,,)"] {
             assert!(Selector::parse(bad).is_err(), "{bad}");
         }
     }

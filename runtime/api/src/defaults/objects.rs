@@ -5,7 +5,7 @@ use k8s_openapi::api::apps::v1::{
     RollingUpdateDeployment, RollingUpdateStatefulSetStrategy, StatefulSet,
     StatefulSetPersistentVolumeClaimRetentionPolicy, StatefulSetUpdateStrategy,
 };
-use k8s_openapi::api::batch::v1::{CronJob, Job};
+use k8s_openapi::api::batch::v1::{CronJob, Job, JobSpec};
 use k8s_openapi::api::core::v1 as k8s;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::Serialize;
@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use super::container::set_text;
+use super::pod::{fill_pod, fill_template};
 use super::{default_pod, default_template, volumes};
 use crate::Object;
 
@@ -30,15 +31,16 @@ pub fn default_object(object: &mut Object) {
         Object::DaemonSet(object) => daemon_set(object),
         Object::StatefulSet(object) => stateful_set(object),
     }
+    object.template_mut().into_iter().for_each(default_template);
 }
 
-/// The same for JSON, and for more kinds. An object of a kind without defaults comes back as it is; none if a value has
+/// The same for JSON, for more kinds, and without the older names that fields also have. An object of a kind without defaults comes back as it is; none if a value has
 /// the wrong type.
 pub fn default_json(json: &Json) -> Option<Json> {
     match json["kind"].as_str().unwrap_or_default() {
         "Pod" => {
             let mut pod = crate::pod_from_json(json).ok()?;
-            default_pod(&mut pod);
+            fill_pod(&mut pod);
             serde_json::to_value(pod).ok()
         }
         "Job" => with(json, job),
@@ -48,6 +50,7 @@ pub fn default_json(json: &Json) -> Option<Json> {
         "DaemonSet" => with(json, daemon_set),
         "StatefulSet" => with(json, stateful_set).map(|object| without_added_types(object, json)),
         "Service" => with(json, service),
+        "PersistentVolumeClaim" => with(json, claim),
         "Secret" => with(json, |secret: &mut k8s::Secret| set_text(&mut secret.type_, "Opaque")),
         _ => Some(json.clone()),
     }
@@ -73,7 +76,7 @@ fn without_added_types(mut object: Json, written: &Json) -> Json {
 }
 
 fn job(job: &mut Job) {
-    let Some(spec) = &mut job.spec else { return };
+    let spec = job.spec.get_or_insert_default();
     if spec.completions.is_none() && spec.parallelism.is_none() {
         (spec.completions, spec.parallelism) = (Some(1), Some(1));
     }
@@ -85,16 +88,20 @@ fn job(job: &mut Job) {
     spec.manual_selector.get_or_insert(false);
     let policy = if spec.pod_failure_policy.is_some() { "Failed" } else { "TerminatingOrFailed" };
     spec.pod_replacement_policy.get_or_insert_with(|| policy.into());
-    let rules = spec.pod_failure_policy.iter_mut().flat_map(|policy| &mut policy.rules);
-    for pattern in rules.flat_map(|rule| rule.on_pod_conditions.iter_mut().flatten()) {
-        set_text(&mut pattern.status, "True");
-    }
+    failure_policy(spec);
     // Labels of the template are the job's, if it has none of its own.
     let labels = spec.template.metadata.as_ref().and_then(|metadata| metadata.labels.clone());
     if job.metadata.labels.as_ref().is_none_or(|labels| labels.is_empty()) {
         job.metadata.labels = labels.or(job.metadata.labels.take());
     }
-    default_template(&mut spec.template);
+    fill_template(&mut spec.template);
+}
+
+fn failure_policy(spec: &mut JobSpec) {
+    let rules = spec.pod_failure_policy.iter_mut().flat_map(|policy| &mut policy.rules);
+    for pattern in rules.flat_map(|rule| rule.on_pod_conditions.iter_mut().flatten()) {
+        set_text(&mut pattern.status, "True");
+    }
 }
 
 fn cron_job(cron_job: &mut CronJob) {
@@ -103,9 +110,10 @@ fn cron_job(cron_job: &mut CronJob) {
     spec.suspend.get_or_insert(false);
     spec.successful_jobs_history_limit.get_or_insert(3);
     spec.failed_jobs_history_limit.get_or_insert(1);
-    // Jobs get theirs when they are made; only the pods are looked at now.
+    // Jobs get theirs when they are made; only their parts are looked at now.
     if let Some(spec) = &mut spec.job_template.spec {
-        default_template(&mut spec.template);
+        failure_policy(spec);
+        fill_template(&mut spec.template);
     }
 }
 
@@ -122,15 +130,13 @@ fn deployment(deployment: &mut Deployment) {
         rolling.max_surge.get_or_insert_with(quarter);
         rolling.max_unavailable.get_or_insert_with(quarter);
     }
-    default_template(&mut spec.template);
+    fill_template(&mut spec.template);
 }
 
 fn replica_set(replica_set: &mut ReplicaSet) {
     let spec = &mut replica_set.spec;
     spec.replicas.get_or_insert(1);
-    if let Some(template) = &mut spec.template {
-        default_template(template);
-    }
+    fill_template(spec.template.get_or_insert_default());
 }
 
 fn daemon_set(daemon_set: &mut DaemonSet) {
@@ -143,7 +149,7 @@ fn daemon_set(daemon_set: &mut DaemonSet) {
         rolling.max_unavailable.get_or_insert(IntOrString::Int(1));
         rolling.max_surge.get_or_insert(IntOrString::Int(0));
     }
-    default_template(&mut spec.template);
+    fill_template(&mut spec.template);
 }
 
 fn stateful_set(stateful_set: &mut StatefulSet) {
@@ -152,34 +158,37 @@ fn stateful_set(stateful_set: &mut StatefulSet) {
     spec.revision_history_limit.get_or_insert(REVISIONS);
     set_text(&mut spec.pod_management_policy, "OrderedReady");
     let strategy = spec.update_strategy.get_or_insert_with(StatefulSetUpdateStrategy::default);
-    set_text(&mut strategy.type_, ROLLING_UPDATE);
+    if strategy.type_.as_deref().unwrap_or_default().is_empty() {
+        strategy.type_ = Some(ROLLING_UPDATE.into());
+        strategy.rolling_update.get_or_insert_with(RollingUpdateStatefulSetStrategy::default);
+    }
     if strategy.type_.as_deref() == Some(ROLLING_UPDATE) {
-        let rolling = strategy.rolling_update.get_or_insert_with(RollingUpdateStatefulSetStrategy::default);
-        rolling.partition.get_or_insert(0);
+        strategy.rolling_update.iter_mut().for_each(|rolling| _ = rolling.partition.get_or_insert(0));
     }
     let retention = spec
         .persistent_volume_claim_retention_policy
         .get_or_insert_with(StatefulSetPersistentVolumeClaimRetentionPolicy::default);
     set_text(&mut retention.when_deleted, "Retain");
     set_text(&mut retention.when_scaled, "Retain");
-    for claim in spec.volume_claim_templates.iter_mut().flatten() {
-        set_text(&mut claim.status.get_or_insert_default().phase, "Pending");
-        if let Some(spec) = &mut claim.spec {
-            volumes::claim_spec(spec);
-        }
-    }
-    default_template(&mut spec.template);
+    spec.volume_claim_templates.iter_mut().flatten().for_each(claim);
+    fill_template(&mut spec.template);
+}
+
+fn claim(claim: &mut k8s::PersistentVolumeClaim) {
+    set_text(&mut claim.status.get_or_insert_default().phase, "Pending");
+    volumes::claim_spec(claim.spec.get_or_insert_default());
 }
 
 fn service(service: &mut k8s::Service) {
-    let Some(spec) = &mut service.spec else { return };
+    let spec = service.spec.get_or_insert_default();
     set_text(&mut spec.session_affinity, "None");
     match spec.session_affinity.as_deref() {
         Some("ClientIP") => {
             let client = spec.session_affinity_config.get_or_insert_default().client_ip.get_or_insert_default();
             client.timeout_seconds.get_or_insert(3 * 60 * 60);
         }
-        _ => spec.session_affinity_config = None,
+        Some("None") => spec.session_affinity_config = None,
+        _ => {}
     }
     set_text(&mut spec.type_, "ClusterIP");
     let kind = spec.type_.as_deref().unwrap_or_default();
@@ -193,6 +202,12 @@ fn service(service: &mut k8s::Service) {
     }
     if kind == "LoadBalancer" {
         spec.allocate_load_balancer_node_ports.get_or_insert(true);
+        let status = service.status.as_mut().and_then(|status| status.load_balancer.as_mut());
+        for ingress in status.and_then(|balancer| balancer.ingress.as_mut()).into_iter().flatten() {
+            if ingress.ip.as_deref().is_some_and(|ip| !ip.is_empty()) {
+                ingress.ip_mode.get_or_insert_with(|| "VIP".into());
+            }
+        }
     }
     for port in spec.ports.iter_mut().flatten() {
         set_text(&mut port.protocol, "TCP");

@@ -13,8 +13,27 @@ use crate::{amount, core_spec};
 
 /// Fills in a pod as Kubernetes does when it is created.
 pub fn default_pod(pod: &mut k8s::Pod) {
+    fill_pod(pod);
+    pod.spec.iter_mut().for_each(older_names);
+}
+
+/// Fills in the template of a workload: as a pod's, but what is derived from other fields waits for the pod.
+pub fn default_template(template: &mut k8s::PodTemplateSpec) {
+    fill_template(template);
+    template.spec.iter_mut().for_each(older_names);
+}
+
+/// The older name of the account is kept equal to the newer. Upstream does so when it converts, not when it fills in.
+fn older_names(spec: &mut k8s::PodSpec) {
+    match spec.service_account_name.clone().filter(|name| !name.is_empty()) {
+        Some(name) => spec.service_account = Some(name),
+        None => spec.service_account_name = spec.service_account.clone(),
+    }
+}
+
+/// Fills in a pod, and nothing else.
+pub(super) fn fill_pod(pod: &mut k8s::Pod) {
     let spec = pod.spec.get_or_insert_default();
-    default_pod_spec(spec);
     spec.enable_service_links.get_or_insert(true);
     let host_network = spec.host_network.unwrap_or_default();
     for container in spec.containers.iter_mut().chain(spec.init_containers.iter_mut().flatten()) {
@@ -25,25 +44,22 @@ pub fn default_pod(pod: &mut k8s::Pod) {
             }
         }
     }
+    // Sums are taken of what was written: amounts are rounded after that.
     pod_resources(spec);
+    fill_pod_spec(spec);
 }
 
-/// Fills in the template of a workload: as a pod's, but what is derived from other fields waits for the pod.
-pub fn default_template(template: &mut k8s::PodTemplateSpec) {
-    template.spec.iter_mut().for_each(default_pod_spec);
+/// Fills in a template, and nothing else.
+pub(super) fn fill_template(template: &mut k8s::PodTemplateSpec) {
+    fill_pod_spec(template.spec.get_or_insert_default());
 }
 
-fn default_pod_spec(spec: &mut k8s::PodSpec) {
+fn fill_pod_spec(spec: &mut k8s::PodSpec) {
     set_text(&mut spec.dns_policy, "ClusterFirst");
     set_text(&mut spec.restart_policy, "Always");
     set_text(&mut spec.scheduler_name, "default-scheduler");
     spec.termination_grace_period_seconds.get_or_insert(30);
     spec.security_context.get_or_insert_default();
-    // The older name of the field is kept equal to the newer.
-    match spec.service_account_name.clone().filter(|name| !name.is_empty()) {
-        Some(name) => spec.service_account = Some(name),
-        None => spec.service_account_name = spec.service_account.clone(),
-    }
     spec.volumes.iter_mut().flatten().for_each(volumes::apply);
     for container in spec.init_containers.iter_mut().flatten().chain(&mut spec.containers) {
         container::apply(fields!(container));

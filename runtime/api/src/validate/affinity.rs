@@ -129,23 +129,42 @@ fn pod_term(term: &k8s::PodAffinityTerm, path: &Path, errors: &mut Errors) {
     for namespace in term.namespaces.iter().flatten() {
         errors.invalid_all(&path.child("namespace"), names::label(namespace));
     }
-    label_keys(term, path, errors);
+    let matching = term.match_label_keys.as_deref().unwrap_or_default();
+    let mismatching = term.mismatch_label_keys.as_deref().unwrap_or_default();
+    label_keys(matching, mismatching, term.label_selector.as_ref(), path, errors);
     if term.topology_key.is_empty() {
         errors.required(&path.child("topologyKey"), "can not be empty");
     }
     errors.invalid_all(&path.child("topologyKey"), names::qualified(&term.topology_key));
 }
 
-fn label_keys(term: &k8s::PodAffinityTerm, path: &Path, errors: &mut Errors) {
-    let matching = term.match_label_keys.as_deref().unwrap_or_default();
-    let mismatching = term.mismatch_label_keys.as_deref().unwrap_or_default();
+/// Labels of the pod itself that complete a selector; also of topology spread constraints.
+pub(super) fn label_keys(
+    matching: &[String],
+    mismatching: &[String],
+    selector: Option<&LabelSelector>,
+    path: &Path,
+    errors: &mut Errors,
+) {
     for (keys, field) in [(matching, "matchLabelKeys"), (mismatching, "mismatchLabelKeys")] {
         let path = path.child(field);
-        if term.label_selector.is_none() {
+        if selector.is_none() {
             errors.forbidden_if(!keys.is_empty(), &path, "must not be specified when labelSelector is not set");
+            continue;
         }
         for (index, key) in keys.iter().enumerate() {
             errors.invalid_all(&path.index(index), names::qualified(key));
+        }
+    }
+    if let Some(selector) = selector {
+        let mut known: Vec<&String> = selector.match_labels.iter().flatten().map(|(key, _)| key).collect();
+        for expression in selector.match_expressions.iter().flatten() {
+            // What the keys make of the selector may be there already; a second time is too much. (The path is upstream's.)
+            if let Some(index) = matching.iter().rposition(|key| *key == expression.key) {
+                let is_known = known.contains(&&expression.key);
+                errors.invalid_if(is_known, &path.index(index), "exists in both matchLabelKeys and labelSelector");
+            }
+            known.push(&expression.key);
         }
     }
     for (index, key) in matching.iter().enumerate() {

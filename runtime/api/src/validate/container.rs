@@ -47,9 +47,10 @@ fn init(scope: &Scope<'_>, path: &Path, errors: &mut Errors) {
     for (index, container) in scope.spec.init_containers.iter().flatten().enumerate() {
         let at = path.index(index);
         common(container, scope, &at, errors);
-        restart_rules::validate(container, &at, errors);
-        if !container.name.is_empty() {
-            unique(&container.name, &mut names, &at.child("name"), errors);
+        restart_rules::validate_init(container, &at, errors);
+        let name = container.name.as_str();
+        if !name.is_empty() || names.contains(&name) {
+            unique(name, &mut names, &at.child("name"), errors);
         }
         // They run one after the other, so each is checked on its own. (The index is upstream's.)
         host_ports(std::slice::from_ref(container), path, errors);
@@ -66,6 +67,11 @@ fn init(scope: &Scope<'_>, path: &Path, errors: &mut Errors) {
         for (is_set, field) in table {
             let rule = "may not be set for init containers without restartPolicy=Always";
             errors.forbidden_if(is_set, &at.child(field), rule);
+        }
+        for (index, policy) in container.resize_policy.iter().flatten().enumerate() {
+            let path = at.child("resizePolicy").index(index).child("restartPolicy");
+            let rule = "must not be set to 'RestartContainer' for non-sidecar initContainers";
+            errors.invalid_if(policy.restart_policy == "RestartContainer", &path, rule);
         }
     }
 }

@@ -5,8 +5,8 @@ use k8s_openapi::api::core::v1 as k8s;
 
 use super::container::Scope;
 use super::errors::{Errors, Path};
-use super::names;
 use super::pod::text;
+use super::{names, paths};
 use crate::amount;
 
 /// Fields of a pod that its variables can show.
@@ -84,7 +84,8 @@ fn value_from(source: &k8s::EnvVarSource, has_value: bool, scope: &Scope<'_>, pa
     }
     if let Some(file) = &source.file_key_ref {
         sources += 1;
-        file_key(file, scope, &path.child("fileKeyRef"), errors);
+        file_key(file, &path.child("fileKeyRef"), errors);
+        file_volume(file, scope.spec, &path.child("fileKeyRef").child("volumeName"), errors);
     }
     match (sources, has_value) {
         (0, _) => errors.invalid(
@@ -106,15 +107,26 @@ fn object_key(name: &str, key: &str, path: &Path, errors: &mut Errors) {
     }
 }
 
-fn file_key(file: &k8s::FileKeySelector, scope: &Scope<'_>, path: &Path, errors: &mut Errors) {
+fn file_key(file: &k8s::FileKeySelector, path: &Path, errors: &mut Errors) {
     for (value, field) in [(&file.key, "key"), (&file.path, "path"), (&file.volume_name, "volumeName")] {
         errors.required_text(Some(value), &path.child(field), "");
     }
     if !file.key.is_empty() {
         errors.invalid_all(&path.child("key"), names::variable(&file.key));
     }
-    if !file.volume_name.is_empty() && !scope.volumes.contains_key(file.volume_name.as_str()) {
-        errors.not_found(&path.child("volumeName"));
+    if !file.volume_name.is_empty() {
+        errors.invalid_all(&path.child("volumeName"), names::label(&file.volume_name));
+    }
+    paths::no_backsteps(&file.path, &path.child("path"), errors);
+}
+
+/// The volume may be broken in other ways; the last of a name counts.
+fn file_volume(file: &k8s::FileKeySelector, spec: &k8s::PodSpec, path: &Path, errors: &mut Errors) {
+    match spec.volumes.iter().flatten().rfind(|volume| volume.name == file.volume_name) {
+        None => errors.not_found(path),
+        Some(volume) => {
+            errors.invalid_if(volume.empty_dir.is_none(), path, "referenced volume must be of type emptyDir");
+        }
     }
 }
 
@@ -175,10 +187,10 @@ pub(super) fn container_resource(
     if divisor == Quantity::default() {
         return;
     }
-    let (divisors, noun): (&[&str], _) = match resource.split_once('.').map(|(_, resource)| resource) {
-        Some("cpu") => (&CPU_DIVISORS, "cpu"),
-        Some("memory") => (&BYTE_DIVISORS, "memory"),
-        Some("ephemeral-storage") => (&BYTE_DIVISORS, "local ephemeral storage"),
+    let (divisors, noun): (&[&str], _) = match resource {
+        "limits.cpu" | "requests.cpu" => (&CPU_DIVISORS, "cpu"),
+        "limits.memory" | "requests.memory" => (&BYTE_DIVISORS, "memory"),
+        "limits.ephemeral-storage" | "requests.ephemeral-storage" => (&BYTE_DIVISORS, "local ephemeral storage"),
         _ if is_huge_page => (&BYTE_DIVISORS, "hugepages"),
         _ => return,
     };
@@ -194,11 +206,17 @@ pub(super) fn sources(sources: &[k8s::EnvFromSource], path: &Path, errors: &mut 
         if !prefix.is_empty() {
             errors.invalid_all(&at.child("prefix"), names::variable(prefix));
         }
-        if let Some(map) = &source.config_map_ref {
-            errors.required_text(Some(&map.name), &at.child("configMapRef").child("name"), "");
-        }
-        if let Some(secret) = &source.secret_ref {
-            errors.required_text(Some(&secret.name), &at.child("secretRef").child("name"), "");
+        let names = [
+            (source.config_map_ref.as_ref().map(|map| map.name.as_str()), "configMapRef"),
+            (source.secret_ref.as_ref().map(|secret| secret.name.as_str()), "secretRef"),
+        ];
+        for (name, field) in names {
+            let path = at.child(field).child("name");
+            match name {
+                None => {}
+                Some("") => errors.required(&path, ""),
+                Some(name) => errors.invalid_all(&path, names::subdomain_prefix(name)),
+            }
         }
         match (source.config_map_ref.is_some(), source.secret_ref.is_some()) {
             (false, false) => errors.invalid(path, "must specify one of: `configMapRef` or `secretRef`"),

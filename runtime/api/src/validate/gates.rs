@@ -13,6 +13,10 @@ pub struct Gates {
     pub taint_toleration_comparison_operators: bool,
     /// `hostNetwork` together with `hostUsers: false`.
     pub user_namespaces_host_network_support: bool,
+    /// Trust bundles in projected volumes.
+    pub cluster_trust_bundle_projection: bool,
+    /// Certificates in projected volumes.
+    pub pod_certificate_request: bool,
 }
 
 impl Gates {
@@ -22,6 +26,8 @@ impl Gates {
         generic_workload: false,
         taint_toleration_comparison_operators: false,
         user_namespaces_host_network_support: false,
+        cluster_trust_bundle_projection: false,
+        pod_certificate_request: false,
     };
 
     /// Turns on the gate of that name; false if there is none that matters here.
@@ -31,6 +37,8 @@ impl Gates {
             "GenericWorkload" => &mut self.generic_workload,
             "TaintTolerationComparisonOperators" => &mut self.taint_toleration_comparison_operators,
             "UserNamespacesHostNetworkSupport" => &mut self.user_namespaces_host_network_support,
+            "ClusterTrustBundleProjection" => &mut self.cluster_trust_bundle_projection,
+            "PodCertificateRequest" => &mut self.pod_certificate_request,
             _ => return false,
         };
         *gate = true;
@@ -50,6 +58,15 @@ pub fn drop_disabled_fields(pod: &mut k8s::Pod, gates: &Gates) {
     let Some(spec) = &mut pod.spec else { return };
     if !gates.generic_workload {
         spec.scheduling_group = None;
+    }
+    let projected = spec.volumes.iter_mut().flatten().filter_map(|volume| volume.projected.as_mut());
+    for source in projected.flat_map(|projected| projected.sources.iter_mut().flatten()) {
+        if !gates.cluster_trust_bundle_projection {
+            source.cluster_trust_bundle = None;
+        }
+        if !gates.pod_certificate_request {
+            source.pod_certificate = None;
+        }
     }
     if !gates.container_stop_signals {
         let containers = spec.containers.iter_mut().chain(spec.init_containers.iter_mut().flatten());

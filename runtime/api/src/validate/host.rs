@@ -34,10 +34,17 @@ pub(super) fn host_users(spec: &k8s::PodSpec, gates: &Gates, path: &Path, errors
     errors.forbidden_if(shares_network, &path.child("hostNetwork"), rule);
     errors.forbidden_if(spec.host_pid == Some(true), &path.child("HostPID"), rule);
     errors.forbidden_if(spec.host_ipc == Some(true), &path.child("HostIPC"), rule);
-    let lists = [("containers", Some(&spec.containers)), ("initContainers", spec.init_containers.as_ref())];
-    for (list, containers) in lists {
-        for (index, container) in containers.into_iter().flatten().enumerate() {
-            let has_devices = container.volume_devices.as_ref().is_some_and(|devices| !devices.is_empty());
+    let apps = spec.containers.iter().map(|container| &container.volume_devices);
+    let init = spec.init_containers.iter().flatten().map(|container| &container.volume_devices);
+    let ephemeral = spec.ephemeral_containers.iter().flatten().map(|container| &container.volume_devices);
+    let lists = [
+        ("containers", apps.collect::<Vec<_>>()),
+        ("initContainers", init.collect()),
+        ("ephemeralContainers", ephemeral.collect()),
+    ];
+    for (list, devices) in lists {
+        for (index, devices) in devices.into_iter().enumerate() {
+            let has_devices = devices.as_ref().is_some_and(|devices| !devices.is_empty());
             errors.forbidden_if(has_devices, &path.child(list).index(index).child("volumeDevices"), rule);
         }
     }

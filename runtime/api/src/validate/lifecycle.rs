@@ -40,9 +40,11 @@ pub(super) fn validate(lifecycle: Option<&k8s::Lifecycle>, scope: &Scope<'_>, pa
 }
 
 fn stop_signal(signal: &str, spec: &k8s::PodSpec, path: &Path, errors: &mut Errors) {
-    match spec.os.as_ref().map(|os| os.name.as_str()).unwrap_or_default() {
-        "" => errors.forbidden(path, "may not be set for containers with empty `spec.os.name`"),
-        "windows" => errors.one_of(signal, path, &WINDOWS_SIGNALS),
-        _ => errors.one_of(signal, path, &LINUX_SIGNALS),
+    match spec.os.as_ref().map(|os| os.name.as_str()) {
+        None => errors.forbidden(path, "may not be set for containers with empty `spec.os.name`"),
+        Some("windows") => errors.one_of(signal, path, &WINDOWS_SIGNALS),
+        Some("linux") => errors.one_of(signal, path, &LINUX_SIGNALS),
+        // An unknown system is an error of its own.
+        Some(_) => {}
     }
 }

@@ -9,18 +9,10 @@ use super::names;
 /// Annotations are for small things.
 const MAX_ANNOTATION_BYTES: usize = 256 << 10;
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
-/// Annotation of a pod that stands in the API for a file on a node.
-pub(super) const MIRROR: &str = "kubernetes.io/config.mirror";
-const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
 pub(super) fn validate(metadata: &ObjectMeta, path: &Path, errors: &mut Errors) {
     if let Some(prefix) = metadata.generate_name.as_deref().filter(|prefix| !prefix.is_empty()) {
-        // What is generated ends in letters, so a dash may end the prefix.
-        let masked = match prefix.strip_suffix('-') {
-            Some(start) if !start.is_empty() => format!("{start}a"),
-            _ => prefix.into(),
-        };
-        errors.invalid_all(&path.child("generateName"), names::subdomain(&masked));
+        errors.invalid_all(&path.child("generateName"), names::subdomain_prefix(prefix));
     }
     match metadata.name.as_deref().unwrap_or_default() {
         "" => errors.required(&path.child("name"), "name or generateName is required"),
@@ -42,22 +34,6 @@ pub(super) fn changeable(metadata: &ObjectMeta, path: &Path, errors: &mut Errors
     owners(metadata.owner_references.as_deref().unwrap_or_default(), &path.child("ownerReferences"), errors);
 }
 
-/// Annotations of pods that mean something to Kubernetes.
-pub(super) fn pod_annotations(metadata: &ObjectMeta, node_name: &str, path: &Path, errors: &mut Errors) {
-    let Some(annotations) = &metadata.annotations else { return };
-    if annotations.contains_key(MIRROR) && node_name.is_empty() {
-        errors.invalid(&path.key(MIRROR), "must set spec.nodeName if mirror pod annotation is set");
-    }
-    if let Some(cost) = annotations.get(DELETION_COST) {
-        let well_formed = !cost.starts_with('+') && (cost == "0" || !cost.trim_start_matches('-').starts_with('0'));
-        errors.invalid_if(
-            !well_formed || cost.parse::<i32>().is_err(),
-            &path.key(DELETION_COST),
-            "must be a 32bit integer",
-        );
-    }
-}
-
 /// Labels, also of node selectors.
 pub(super) fn labels(labels: Option<&BTreeMap<String, String>>, path: &Path, errors: &mut Errors) {
     for (key, value) in labels.into_iter().flatten() {
@@ -66,7 +42,7 @@ pub(super) fn labels(labels: Option<&BTreeMap<String, String>>, path: &Path, err
     }
 }
 
-fn annotations(annotations: Option<&BTreeMap<String, String>>, path: &Path, errors: &mut Errors) {
+pub(super) fn annotations(annotations: Option<&BTreeMap<String, String>>, path: &Path, errors: &mut Errors) {
     let mut bytes = 0;
     for (key, value) in annotations.into_iter().flatten() {
         errors.invalid_all(path, names::qualified(&key.to_lowercase()));
@@ -114,13 +90,20 @@ fn group_version(text: &str) -> (&str, &str) {
 
 fn finalizers(metadata: &ObjectMeta, path: &Path, errors: &mut Errors) {
     let finalizers = metadata.finalizers.as_deref().unwrap_or_default();
-    for (index, finalizer) in finalizers.iter().enumerate() {
+    for finalizer in finalizers {
         errors.invalid_all(path, names::qualified(finalizer));
-        let is_known = finalizer.contains('/') || STANDARD_FINALIZERS.contains(&finalizer.as_str());
-        let rule = "name is neither a standard finalizer name nor is it fully qualified";
-        errors.invalid_if(!is_known, &path.index(index), rule);
     }
     let has = |name: &str| finalizers.iter().any(|finalizer| finalizer == name);
     let both = "finalizer orphan and foregroundDeletion cannot be both set";
     errors.invalid_if(has("orphan") && has("foregroundDeletion"), path, both);
+    known_finalizers(metadata, path, errors);
+}
+
+/// Names without a domain are Kubernetes' own.
+pub(super) fn known_finalizers(metadata: &ObjectMeta, path: &Path, errors: &mut Errors) {
+    for (index, finalizer) in metadata.finalizers.iter().flatten().enumerate() {
+        let is_known = finalizer.contains('/') || STANDARD_FINALIZERS.contains(&finalizer.as_str());
+        let rule = "name is neither a standard finalizer name nor is it fully qualified";
+        errors.invalid_if(!is_known, &path.index(index), rule);
+    }
 }

@@ -4,7 +4,10 @@
 //! ([`crate::default_pod`]); each concept has its file.
 
 mod affinity;
+mod annotations;
+mod claims;
 mod container;
+mod disks;
 mod env;
 mod ephemeral;
 mod errors;
@@ -25,6 +28,7 @@ mod projected;
 mod resize;
 mod resources;
 mod restart_rules;
+mod same;
 mod security;
 mod sources;
 mod update;

@@ -1,5 +1,7 @@
 //! Volume mounts and block devices of a container.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1 as k8s;
 
 use super::container::Scope;
@@ -21,7 +23,8 @@ pub(super) fn volume_mounts(container: &k8s::Container, scope: &Scope<'_>, path:
         mount_paths.push(&mount.mount_path);
         let named = devices.iter().any(|device| device.name == mount.name);
         errors.invalid_if(named, &at.child("name"), "must not already exist in volumeDevices");
-        let placed = devices.iter().any(|device| device.device_path == mount.mount_path);
+        let placed = last_of_names(devices.iter().map(|device| (device.name.as_str(), device.device_path.as_str())))
+            .any(|place| place == mount.mount_path);
         errors.invalid_if(placed, &at.child("mountPath"), "must not already exist as a path in volumeDevices");
         // From here on upstream names the field without the index.
         let (sub_path, expression) = (text(&mount.sub_path), text(&mount.sub_path_expr));
@@ -32,6 +35,11 @@ pub(super) fn volume_mounts(container: &k8s::Container, scope: &Scope<'_>, path:
         propagation(mount, container, &path.child("mountPropagation"), errors);
         recursive_read_only(mount, &path.child("recursiveReadOnly"), errors);
     }
+}
+
+/// The places, as upstream keeps them: by name, so that a later one of a name hides those before.
+fn last_of_names<'a>(places: impl Iterator<Item = (&'a str, &'a str)>) -> impl Iterator<Item = &'a str> {
+    places.collect::<BTreeMap<_, _>>().into_values()
 }
 
 fn propagation(mount: &k8s::VolumeMount, container: &k8s::Container, path: &Path, errors: &mut Errors) {
@@ -85,7 +93,8 @@ pub(super) fn volume_devices(container: &k8s::Container, scope: &Scope<'_>, path
         }
         let named = mounts.iter().any(|mount| mount.name == name);
         errors.invalid_if(named, &name_path, "must not already exist in volumeMounts");
-        let placed = mounts.iter().any(|mount| mount.mount_path == place);
+        let placed = last_of_names(mounts.iter().map(|mount| (mount.name.as_str(), mount.mount_path.as_str())))
+            .any(|other| other == place);
         errors.invalid_if(placed, &place_path, "must not already exist as a path in volumeMounts");
         if !name.is_empty() {
             names.push(name);

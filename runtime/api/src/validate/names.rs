@@ -1,5 +1,7 @@
 //! The forms that names have: each function gives the rules that a name breaks.
 
+use core::net::IpAddr;
+
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start \
     and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
     '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
@@ -165,26 +167,34 @@ pub(super) fn is_sysctl(text: &str) -> bool {
     text.len() <= 253 && text.split(['.', '/']).all(|part| is_word(part, is_lower, b"-_"))
 }
 
-/// An IP address, as old fields take it.
-pub(super) fn ip(text: &str) -> Broken {
-    use core::net::IpAddr;
-    if text.parse::<IpAddr>().is_ok() && !is_scoped(text) {
-        return Broken::new();
+/// A name that something will be added to: a dash may end it.
+pub(super) fn subdomain_prefix(text: &str) -> Broken {
+    // What is before the dash is not looked at, here as upstream.
+    match text.strip_suffix('-').and_then(|start| start.char_indices().next_back()) {
+        Some((last, _)) => subdomain(&format!("{}a", &text[..last])),
+        None => subdomain(text),
     }
-    // 010.0.0.1 was taken once, and meant different things to different programs.
-    let octets: Vec<&str> = text.split('.').collect();
-    let is_octet = |octet: &str| {
-        let digits = !octet.is_empty() && octet.bytes().all(|b| b.is_ascii_digit());
-        digits && octet.trim_start_matches('0').parse::<u8>().is_ok_and(|_| true) | octet.bytes().all(|b| b == b'0')
-    };
-    if octets.len() == 4 && octets.iter().all(|octet| is_octet(octet)) {
-        return vec!["must not have leading 0s".into()];
-    }
-    vec!["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)".into()]
 }
 
-fn is_scoped(text: &str) -> bool {
-    text.contains('%')
+/// An IP address, as old fields take it.
+pub(super) fn ip(text: &str) -> Broken {
+    let rule = match text.parse::<IpAddr>() {
+        Ok(IpAddr::V6(address)) if address.to_ipv4_mapped().is_some() => "must not be an IPv4-mapped IPv6 address",
+        Ok(_) => return Broken::new(),
+        // 010.0.0.1 was taken once, and meant different things to different programs.
+        Err(_) if without_leading_zeros(text).parse::<IpAddr>().is_ok() => "must not have leading 0s",
+        Err(_) => "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
+    };
+    vec![rule.into()]
+}
+
+fn without_leading_zeros(address: &str) -> String {
+    let trim = |number: &str| match number.trim_start_matches('0') {
+        "" if !number.is_empty() => "0".to_owned(),
+        rest => rest.to_owned(),
+    };
+    let quad = |part: &str| part.split('.').map(trim).collect::<Vec<_>>().join(".");
+    address.split(':').map(quad).collect::<Vec<_>>().join(":")
 }
 
 fn longer_than(text: &str, most: usize, unit: &str) -> Broken {
@@ -198,7 +208,7 @@ mod tests {
     #[test]
     fn forms_take_what_they_should() {
         type Form = fn(&str) -> Broken;
-        let table: [(Form, &str, usize); 22] = [
+        let table: [(Form, &str, usize); 30] = [
             (label, "a-b", 0),
             (label, "a.b", 1),
             (label, "-", 1),
@@ -221,6 +231,14 @@ mod tests {
             (port, "1--2", 2),
             (ip, "010.0.0.1", 1),
             (ip, "2001:db8::1", 0),
+            (ip, "::ffff:1.2.3.4", 1),
+            (ip, "::ffff:01.2.3.4", 1),
+            (ip, "fe80::1%eth0", 1),
+            (subdomain_prefix, "a-", 0),
+            (subdomain_prefix, "A-", 0),
+            (subdomain_prefix, "-", 1),
+            (subdomain_prefix, "aB-", 0),
+            (subdomain_prefix, "Ab-", 1),
         ];
         for (form, text, broken) in table {
             assert_eq!(form(text).len(), broken, "{text:?}: {:?}", form(text));

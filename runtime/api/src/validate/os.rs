@@ -51,6 +51,7 @@ fn windows(spec: &k8s::PodSpec, path: &Path, errors: &mut Errors) {
             (context.run_as_group.is_some(), "runAsGroup"),
             (context.supplemental_groups.is_some(), "supplementalGroups"),
             (context.supplemental_groups_policy.is_some(), "supplementalGroupsPolicy"),
+            (context.se_linux_change_policy.is_some(), "seLinuxChangePolicy"),
         ];
         for (is_set, field) in table {
             errors.forbidden_if(is_set, &path.child(field), NOT_ON_WINDOWS);
@@ -136,15 +137,57 @@ pub(super) fn windows_options(options: Option<&k8s::WindowsSecurityContextOption
         errors.invalid_if(spec.is_empty(), &path, "gmsaCredentialSpec cannot be an empty string");
         errors.invalid_if(spec.len() > MAX_CREDENTIAL_BYTES, &path, "gmsaCredentialSpec size must be under 64 KiB");
     }
-    let Some(user) = &options.run_as_user_name else { return };
-    let path = path.child("runAsUserName");
-    if user.is_empty() {
-        return errors.invalid(&path, "runAsUserName cannot be an empty string");
+    if let Some(name) = &options.run_as_user_name {
+        user_name(name, &path.child("runAsUserName"), errors);
     }
-    if user.chars().any(char::is_control) {
-        return errors.invalid(&path, "runAsUserName cannot contain control characters");
+}
+
+/// `DOMAIN\USER` or `USER`.
+fn user_name(name: &str, path: &Path, errors: &mut Errors) {
+    if name.is_empty() {
+        return errors.invalid(path, "runAsUserName cannot be an empty string");
     }
-    if user.matches('\\').count() > 1 {
-        errors.invalid(&path, "runAsUserName cannot contain more than one backslash");
+    if name.chars().any(|c| c.is_ascii_control()) {
+        return errors.invalid(path, "runAsUserName cannot contain control characters");
     }
+    let (domain, user) = match name.split_once('\\') {
+        Some((_, user)) if user.contains('\\') => {
+            return errors.invalid(path, "runAsUserName cannot contain more than one backslash");
+        }
+        Some((domain, user)) => (Some(domain), user),
+        None => (None, name),
+    };
+    let (has_long_domain, has_odd_domain) =
+        domain.map_or((false, false), |domain| (domain.len() >= 256, !is_net_bios(domain) && !is_dns(domain)));
+    let odd_characters = ['"', '/', '\\', ':', ';', '|', '=', ',', '+', '*', '?', '<', '>', '@', '[', ']'];
+    let rules = [
+        (has_long_domain, "runAsUserName's Domain length must be under 256 characters"),
+        (has_odd_domain, "runAsUserName's Domain doesn't match the NetBios nor the DNS format"),
+        (user.is_empty(), "runAsUserName's User cannot be empty"),
+        (user.len() > 104, "runAsUserName's User length must not be longer than 104 characters"),
+        (
+            !user.is_empty() && user.chars().all(|c| matches!(c, '.' | ' ')),
+            "runAsUserName's User cannot contain only periods or spaces",
+        ),
+        (
+            user.contains(odd_characters),
+            "runAsUserName's User cannot contain the following characters: \"/\\:;|=,+*?<>@[]",
+        ),
+    ];
+    for (broken, rule) in rules {
+        errors.invalid_if(broken, path, rule);
+    }
+}
+
+fn is_net_bios(domain: &str) -> bool {
+    let odd_characters = ['\\', '/', ':', '*', '?', '"', '<', '>', '|'];
+    (1..=15).contains(&domain.chars().count()) && !domain.starts_with('.') && !domain.contains(odd_characters)
+}
+
+fn is_dns(domain: &str) -> bool {
+    let is_edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    domain.split('.').map(str::as_bytes).all(|label| {
+        let inside = label.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
+        inside && label.len() <= 63 && is_edge(label.first()) && is_edge(label.last())
+    })
 }

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1 as k8s;
 
-use super::affinity::label_selector;
+use super::affinity::{label_keys, label_selector};
 use super::errors::{Errors, Path};
 use super::gates::Gates;
 use super::names;
@@ -57,8 +57,7 @@ pub(super) fn tolerations(tolerations: &[k8s::Toleration], gates: &Gates, path: 
                 errors.invalid_if(!value.is_empty(), &operator_path, "value must be empty when `operator` is 'Exists'");
             }
             "Lt" | "Gt" if gates.taint_toleration_comparison_operators => {
-                let rule = "must be a valid decimal integer in canonical form";
-                errors.invalid_if(!is_canonical_integer(value), &operator_path, rule);
+                whole_number(value, &path.child("value"), errors);
             }
             "Lt" | "Gt" => errors.not_supported(&operator_path, &["Equal", "Exists", "Lt", "Gt"]),
             _ => errors.not_supported(&operator_path, &["Equal", "Exists"]),
@@ -69,8 +68,20 @@ pub(super) fn tolerations(tolerations: &[k8s::Toleration], gates: &Gates, path: 
     }
 }
 
-fn is_canonical_integer(text: &str) -> bool {
-    text.parse::<i64>().is_ok_and(|number| number.to_string() == text)
+/// A number that fits 64 bits, written in the only way there is.
+fn whole_number(text: &str, path: &Path, errors: &mut Errors) {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_canonical = text == "0" || !digits.starts_with('0') && is_digits(digits);
+    errors.invalid_if(!is_canonical, path, "must be a valid decimal integer in canonical form");
+    if text.parse::<i64>().is_err() {
+        let is_number = is_digits(text.strip_prefix(['-', '+']).unwrap_or(text));
+        let why = if is_number { "value out of range" } else { "invalid syntax" };
+        errors.invalid(path, format!("strconv.ParseInt: parsing {text:?}: {why}"));
+    }
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 pub(super) fn topology_spread(spec: &k8s::PodSpec, path: &Path, errors: &mut Errors) {
@@ -78,11 +89,7 @@ pub(super) fn topology_spread(spec: &k8s::PodSpec, path: &Path, errors: &mut Err
     for (index, constraint) in constraints.iter().enumerate() {
         let path = path.index(index);
         errors.invalid_if(constraint.max_skew <= 0, &path.child("maxSkew"), "must be greater than zero");
-        if constraint.topology_key.is_empty() {
-            errors.required(&path.child("topologyKey"), "can not be empty");
-        } else {
-            errors.invalid_all(&path.child("topologyKey"), names::qualified(&constraint.topology_key));
-        }
+        errors.required_text(Some(&constraint.topology_key), &path.child("topologyKey"), "can not be empty");
         let action = constraint.when_unsatisfiable.as_str();
         errors.one_of(action, &path.child("whenUnsatisfiable"), &["DoNotSchedule", "ScheduleAnyway"]);
         let is_repeated = constraints[index + 1..].iter().any(|other| {
@@ -107,21 +114,8 @@ pub(super) fn topology_spread(spec: &k8s::PodSpec, path: &Path, errors: &mut Err
                 errors.one_of(policy, &path.child(field), &["Honor", "Ignore"]);
             }
         }
-        label_keys(constraint, &path.child("matchLabelKeys"), errors);
+        let keys = constraint.match_label_keys.as_deref().unwrap_or_default();
+        label_keys(keys, &[], constraint.label_selector.as_ref(), &path, errors);
         label_selector(constraint.label_selector.as_ref(), &path.child("labelSelector"), errors);
-    }
-}
-
-fn label_keys(constraint: &k8s::TopologySpreadConstraint, path: &Path, errors: &mut Errors) {
-    let keys = constraint.match_label_keys.as_deref().unwrap_or_default();
-    let Some(selector) = &constraint.label_selector else {
-        return errors.forbidden_if(!keys.is_empty(), path, "must not be specified when labelSelector is not set");
-    };
-    for (index, key) in keys.iter().enumerate() {
-        let path = path.index(index);
-        errors.invalid_all(&path, names::qualified(key));
-        let in_labels = selector.match_labels.as_ref().is_some_and(|labels| labels.contains_key(key));
-        let in_expressions = selector.match_expressions.iter().flatten().any(|expression| expression.key == *key);
-        errors.invalid_if(in_labels || in_expressions, &path, "exists in both matchLabelKeys and labelSelector");
     }
 }

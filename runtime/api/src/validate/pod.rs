@@ -5,7 +5,9 @@ use k8s_openapi::api::core::v1 as k8s;
 use super::container::{self, Scope};
 use super::errors::{ErrorKind, Errors, FieldError, Path};
 use super::gates::Gates;
-use super::{affinity, host, metadata, names, network, os, placement, pod_resources, resources, security, volumes};
+use super::{
+    affinity, annotations, host, metadata, names, network, os, placement, pod_resources, resources, security, volumes,
+};
 
 /// Everything that keeps a pod from being created, by the rules that Husk runs with.
 pub fn validate_pod(pod: &k8s::Pod) -> Vec<FieldError> {
@@ -26,6 +28,9 @@ pub fn validate_pod_with(pod: &k8s::Pod, gates: &Gates) -> Vec<FieldError> {
     if is_gated && !text(&spec.node_name).is_empty() {
         errors.forbidden(&spec_path.child("nodeName"), "cannot be set until all schedulingGates have been cleared");
     }
+    if let Some(written) = &pod.metadata.annotations {
+        annotations::match_fields(written, spec, &spec_path, &mut errors);
+    }
     errors.into_sorted()
 }
 
@@ -35,8 +40,9 @@ pub(super) fn metadata_and_spec(pod: &k8s::Pod, gates: &Gates, errors: &mut Erro
     let spec = pod.spec.as_ref().unwrap_or(&empty);
     let metadata_path = Path::new("metadata");
     metadata::validate(&pod.metadata, &metadata_path, errors);
-    let annotations = metadata_path.child("annotations");
-    metadata::pod_annotations(&pod.metadata, text(&spec.node_name), &annotations, errors);
+    if let Some(written) = &pod.metadata.annotations {
+        annotations::validate(written, spec, gates, &metadata_path.child("annotations"), errors);
+    }
     let path = Path::new("spec");
     validate_spec(spec, &pod.metadata, gates, &path, errors);
     // A template may lack these two, a pod may not.
@@ -53,7 +59,7 @@ fn validate_spec(
     errors: &mut Errors,
 ) {
     let volumes = volumes::validate(spec, metadata, &path.child("volumes"), errors);
-    let claims = resources::pod_claims(spec, &path.child("resourceClaims"), errors);
+    let claims = resources::pod_claims(spec, metadata, &path.child("resourceClaims"), errors);
     let scope = Scope { spec, volumes: &volumes, claims: &claims, grace: spec.termination_grace_period_seconds };
     container::validate_all(&scope, path, errors);
     if let Some(written) = &spec.resources {

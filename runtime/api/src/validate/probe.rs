@@ -129,7 +129,7 @@ fn port(port: &IntOrString, path: &Path, errors: &mut Errors) {
 }
 
 fn sleep(action: &k8s::SleepAction, grace: Option<i64>, path: &Path, errors: &mut Errors) {
-    let grace = grace.unwrap_or_default();
+    let Some(grace) = grace else { return };
     let rule = format!("must be non-negative and less than terminationGracePeriodSeconds ({grace})");
     errors.invalid_if(action.seconds < 0 || action.seconds > grace, path, &rule);
 }

@@ -1,10 +1,12 @@
 //! Resources of a container: names, amounts, requests against limits, claims, how to resize.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use husk_core::quantity::Quantity;
 use k8s_openapi::api::core::v1 as k8s;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::annotations::MIRROR;
 use super::errors::{ErrorKind, Errors, Path};
 use super::names;
 use super::pod::text;
@@ -14,7 +16,7 @@ use crate::amount;
 pub(super) type NameRules = fn(&str, &Path, &mut Errors);
 
 /// Names without a domain that exist, for containers or elsewhere.
-const STANDARD: [&str; 18] = [
+const STANDARD: [&str; 20] = [
     "cpu",
     "memory",
     "ephemeral-storage",
@@ -33,11 +35,22 @@ const STANDARD: [&str; 18] = [
     "secrets",
     "persistentvolumeclaims",
     "configmaps",
+    "services.nodeports",
+    "services.loadbalancers",
 ];
 const FOR_CONTAINERS: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 /// Countable things.
-const WHOLE: [&str; 7] =
-    ["pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps", "persistentvolumeclaims"];
+const WHOLE: [&str; 9] = [
+    "pods",
+    "resourcequotas",
+    "services",
+    "services.nodeports",
+    "services.loadbalancers",
+    "replicationcontrollers",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+];
 
 pub(super) fn validate(
     resources: &k8s::ResourceRequirements,
@@ -99,14 +112,19 @@ fn fills_pages(name: &str, amount: &Quantity) -> bool {
     })
 }
 
-/// Rules for a resource of a container.
-pub(super) fn container_resource_name(name: &str, path: &Path, errors: &mut Errors) {
+/// Rules for any resource.
+pub(super) fn resource_name(name: &str, path: &Path, errors: &mut Errors) {
     let before = errors.len();
     errors.invalid_all(path, names::qualified(name));
-    let is_standard = STANDARD.contains(&name) || matches!(name, "services.nodeports" | "services.loadbalancers");
-    if errors.len() == before && !name.contains('/') && !is_standard && !is_huge_page(name) {
+    let is_standard = STANDARD.contains(&name) || is_huge_page(name) || name.starts_with("requests.hugepages-");
+    if errors.len() == before && !name.contains('/') && !is_standard {
         errors.invalid(path, "must be a standard resource type or fully qualified");
     }
+}
+
+/// Rules for a resource of a container.
+pub(super) fn container_resource_name(name: &str, path: &Path, errors: &mut Errors) {
+    resource_name(name, path, errors);
     if !name.contains('/') {
         let fits = FOR_CONTAINERS.contains(&name) || is_huge_page(name);
         errors.invalid_if(!fits, path, "must be a standard resource for containers");
@@ -128,7 +146,7 @@ fn is_extended(name: &str) -> bool {
 }
 
 fn is_whole(name: &str) -> bool {
-    WHOLE.contains(&name) || matches!(name, "services.nodeports" | "services.loadbalancers") || is_extended(name)
+    WHOLE.contains(&name) || is_extended(name)
 }
 
 /// Whether more may be used than was requested.
@@ -137,7 +155,7 @@ fn may_overcommit(name: &str) -> bool {
 }
 
 fn claim_names(claims: &[k8s::ResourceClaim], of_pod: &[&str], path: &Path, errors: &mut Errors) {
-    let mut known: Vec<(&str, &str)> = Vec::new();
+    let mut known: BTreeSet<(&str, &str)> = BTreeSet::new();
     for (index, claim) in claims.iter().enumerate() {
         let path = path.index(index);
         let (name, request) = (claim.name.as_str(), text(&claim.request));
@@ -145,19 +163,26 @@ fn claim_names(claims: &[k8s::ResourceClaim], of_pod: &[&str], path: &Path, erro
             errors.required(&path, "");
             continue;
         }
-        if !request.is_empty() {
-            errors.invalid_all(&path.child("request"), names::label(request));
-        }
         // Naming the whole claim includes its parts.
-        let overlaps = known.iter().any(|(n, r)| *n == name && (*r == request || r.is_empty() || request.is_empty()));
-        if overlaps {
+        if known.contains(&(name, "")) {
             errors.duplicate(&path);
         } else {
-            known.push((name, request));
+            let overlaps = match request {
+                "" => known.iter().filter(|(other, _)| *other == name).count(),
+                request => {
+                    errors.invalid_all(&path.child("request"), names::label(request));
+                    usize::from(known.contains(&(name, request)))
+                }
+            };
+            for _ in 0..overlaps {
+                errors.duplicate(&path);
+            }
+            known.insert((name, request));
         }
         if !of_pod.contains(&name) {
             let mut sorted = of_pod.to_vec();
             sorted.sort_unstable();
+            sorted.dedup();
             let which = if sorted.is_empty() { " which is empty".into() } else { format!(": {}", sorted.join(", ")) };
             let rule = format!("must be one of the names in pod.spec.resourceClaims{which}");
             errors.push(ErrorKind::NotFound, &path, rule);
@@ -166,9 +191,21 @@ fn claim_names(claims: &[k8s::ResourceClaim], of_pod: &[&str], path: &Path, erro
 }
 
 /// `resourceClaims` of a pod; gives their names.
-pub(super) fn pod_claims<'a>(spec: &'a k8s::PodSpec, path: &Path, errors: &mut Errors) -> Vec<&'a str> {
+pub(super) fn pod_claims<'a>(
+    spec: &'a k8s::PodSpec,
+    metadata: &ObjectMeta,
+    path: &Path,
+    errors: &mut Errors,
+) -> Vec<&'a str> {
+    let claims = spec.resource_claims.as_deref().unwrap_or_default();
+    if metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(MIRROR)) {
+        for _ in claims {
+            errors.forbidden(&Path::new(""), "static pods do not support resource claims");
+        }
+        return claims.iter().map(|claim| claim.name.as_str()).filter(|name| !name.is_empty()).collect();
+    }
     let mut known = Vec::new();
-    for (index, claim) in spec.resource_claims.iter().flatten().enumerate() {
+    for (index, claim) in claims.iter().enumerate() {
         let path = path.index(index);
         let name_path = path.child("name");
         if claim.name.is_empty() {
@@ -211,6 +248,6 @@ pub(super) fn resize_policy(container: &k8s::Container, spec: &k8s::PodSpec, pat
         errors.required_one_of(Some(&policy.resource_name), path, &["cpu", "memory"]);
         errors.required_one_of(Some(&policy.restart_policy), path, &["NotRequired", "RestartContainer"]);
         let never = text(&spec.restart_policy) == "Never" && policy.restart_policy != "NotRequired";
-        errors.invalid_if(never, path, "must be 'NotRequired' when `restartPolicy` is 'Never'");
+        errors.invalid_if(never, path, "must be 'NotRequired' when pod `restartPolicy` is 'Never'");
     }
 }

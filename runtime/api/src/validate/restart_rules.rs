@@ -4,8 +4,19 @@ use k8s_openapi::api::core::v1 as k8s;
 
 use super::errors::{Errors, Path};
 
+const NEEDS_POLICY: &str = "must specify restartPolicy when restart rules are used";
 const MAX_RULES: usize = 20;
 const MAX_EXIT_CODES: usize = 255;
+
+/// Rules of an init container without a policy are not looked at.
+pub(super) fn validate_init(container: &k8s::Container, path: &Path, errors: &mut Errors) {
+    let has_rules = container.restart_policy_rules.as_ref().is_some_and(|rules| !rules.is_empty());
+    match &container.restart_policy {
+        None if has_rules => errors.required(&path.child("restartPolicy"), NEEDS_POLICY),
+        None => {}
+        Some(_) => validate(container, path, errors),
+    }
+}
 
 pub(super) fn validate(container: &k8s::Container, path: &Path, errors: &mut Errors) {
     let policy_path = path.child("restartPolicy");
@@ -14,7 +25,7 @@ pub(super) fn validate(container: &k8s::Container, path: &Path, errors: &mut Err
     }
     let rules = container.restart_policy_rules.as_deref().unwrap_or_default();
     if !rules.is_empty() && container.restart_policy.is_none() {
-        errors.required(&policy_path, "must specify restartPolicy when restart rules are used");
+        errors.required(&policy_path, NEEDS_POLICY);
     }
     let path = path.child("restartPolicyRules");
     if rules.len() > MAX_RULES {

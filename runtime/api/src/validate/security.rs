@@ -27,7 +27,7 @@ pub(super) fn of_pod(context: &k8s::PodSecurityContext, spec: &k8s::PodSpec, pat
     let policies: [(_, _, &[&str]); 3] = [
         (&context.fs_group_change_policy, "fsGroupChangePolicy", &["Always", "OnRootMismatch"]),
         (&context.supplemental_groups_policy, "supplementalGroupsPolicy", &["Merge", "Strict"]),
-        (&context.se_linux_change_policy, "seLinuxChangePolicy", &["MountOption", "Recursive"]),
+        (&context.se_linux_change_policy, "seLinuxChangePolicy", &["Recursive"]),
     ];
     for (policy, field, values) in policies {
         if let Some(policy) = policy {
@@ -86,7 +86,7 @@ fn sysctls(context: &k8s::PodSecurityContext, spec: &k8s::PodSpec, path: &Path, 
         }
         known.push(name);
         // Without a namespace of its own the pod would change the host.
-        let dotted = name.replace('/', ".");
+        let dotted = dotted(name);
         let of_network = dotted.starts_with("net.");
         let of_ipc = ["kernel.shm", "kernel.msg", "fs.mqueue."].iter().any(|start| dotted.starts_with(start))
             || dotted == "kernel.sem";
@@ -94,6 +94,19 @@ fn sysctls(context: &k8s::PodSecurityContext, spec: &k8s::PodSpec, path: &Path, 
         errors.invalid_if(of_network && spec.host_network == Some(true), &path, rule);
         let rule = "may not be specified when 'hostIPC' is true";
         errors.invalid_if(of_ipc && spec.host_ipc == Some(true), &path, rule);
+    }
+}
+
+/// With dots between its parts: where the first thing between two parts is a slash, dots and slashes change places.
+fn dotted(name: &str) -> String {
+    let swap = |c| match c {
+        '/' => '.',
+        '.' => '/',
+        other => other,
+    };
+    match name.find(['.', '/']) {
+        Some(first) if name[first..].starts_with('/') => name.chars().map(swap).collect(),
+        _ => name.into(),
     }
 }
 

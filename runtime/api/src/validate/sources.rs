@@ -5,51 +5,71 @@ use k8s_openapi::api::core::v1 as k8s;
 use super::container::pull_policy;
 use super::errors::{Errors, Path};
 use super::pod::text;
-use super::{env, names, paths, projected};
+use super::{claims, disks, env, names, paths, projected};
 use crate::amount;
 
 /// The rules for one kind of source.
 pub(super) type Check = fn(&k8s::Volume, &Path, &mut Errors);
 
+const MAX_DRIVER_BYTES: usize = 63;
 /// Fields of the downward API that files can show.
 const VOLUME_FIELDS: [&str; 5] =
     ["metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"];
 
-/// The sources that are set, in the order that counts when there are several, with their rules.
-pub(super) fn of(volume: &k8s::Volume) -> impl Iterator<Item = (&'static str, Check)> {
-    let table: [(bool, &str, Check); 30] = [
+/// A kind of source that is set.
+pub(super) struct Source {
+    pub(super) field: &'static str,
+    /// Where its own errors stand.
+    pub(super) checked_as: &'static str,
+    /// Where it stands that there is another one already.
+    pub(super) in_others_way: &'static str,
+    pub(super) check: Check,
+}
+
+/// The sources that are set, in the order that counts when there are several.
+pub(super) fn of(volume: &k8s::Volume) -> impl Iterator<Item = Source> {
+    let table: [(bool, &'static str, Check); 30] = [
         (volume.empty_dir.is_some(), "emptyDir", empty_dir),
         (volume.host_path.is_some(), "hostPath", host_path),
         (volume.git_repo.is_some(), "gitRepo", git_repo),
-        (volume.gce_persistent_disk.is_some(), "gcePersistentDisk", gce_disk),
-        (volume.aws_elastic_block_store.is_some(), "awsElasticBlockStore", aws_disk),
+        (volume.gce_persistent_disk.is_some(), "gcePersistentDisk", disks::gce_disk),
+        (volume.aws_elastic_block_store.is_some(), "awsElasticBlockStore", disks::aws_disk),
         (volume.secret.is_some(), "secret", secret),
-        (volume.nfs.is_some(), "nfs", nfs),
-        (volume.iscsi.is_some(), "iscsi", iscsi),
-        (volume.glusterfs.is_some(), "glusterfs", glusterfs),
-        (volume.flocker.is_some(), "flocker", flocker),
+        (volume.nfs.is_some(), "nfs", disks::nfs),
+        (volume.iscsi.is_some(), "iscsi", disks::iscsi),
+        (volume.glusterfs.is_some(), "glusterfs", disks::glusterfs),
+        (volume.flocker.is_some(), "flocker", disks::flocker),
         (volume.persistent_volume_claim.is_some(), "persistentVolumeClaim", claim),
-        (volume.rbd.is_some(), "rbd", rbd),
-        (volume.cinder.is_some(), "cinder", cinder),
-        (volume.cephfs.is_some(), "cephfs", cephfs),
-        (volume.quobyte.is_some(), "quobyte", quobyte),
+        (volume.rbd.is_some(), "rbd", disks::rbd),
+        (volume.cinder.is_some(), "cinder", disks::cinder),
+        (volume.cephfs.is_some(), "cephfs", disks::cephfs),
+        (volume.quobyte.is_some(), "quobyte", disks::quobyte),
         (volume.downward_api.is_some(), "downwardAPI", downward_api),
-        (volume.fc.is_some(), "fc", fibre_channel),
-        (volume.flex_volume.is_some(), "flexVolume", flex),
+        (volume.fc.is_some(), "fc", disks::fibre_channel),
+        (volume.flex_volume.is_some(), "flexVolume", disks::flex),
         (volume.config_map.is_some(), "configMap", config_map),
-        (volume.azure_file.is_some(), "azureFile", azure_file),
-        (volume.vsphere_volume.is_some(), "vsphereVolume", vsphere),
-        (volume.photon_persistent_disk.is_some(), "photonPersistentDisk", photon),
-        (volume.portworx_volume.is_some(), "portworxVolume", portworx),
-        (volume.azure_disk.is_some(), "azureDisk", azure_disk),
-        (volume.storageos.is_some(), "storageos", storage_os),
+        (volume.azure_file.is_some(), "azureFile", disks::azure_file),
+        (volume.vsphere_volume.is_some(), "vsphereVolume", disks::vsphere),
+        (volume.photon_persistent_disk.is_some(), "photonPersistentDisk", disks::photon),
+        (volume.portworx_volume.is_some(), "portworxVolume", disks::portworx),
+        (volume.azure_disk.is_some(), "azureDisk", disks::azure_disk),
+        (volume.storageos.is_some(), "storageos", disks::storage_os),
         (volume.projected.is_some(), "projected", projected::validate),
-        (volume.scale_io.is_some(), "scaleIO", scale_io),
+        (volume.scale_io.is_some(), "scaleIO", disks::scale_io),
         (volume.csi.is_some(), "csi", csi),
-        (volume.ephemeral.is_some(), "ephemeral", ephemeral),
+        (volume.ephemeral.is_some(), "ephemeral", claims::ephemeral),
         (volume.image.is_some(), "image", image),
     ];
-    table.into_iter().filter(|(is_set, ..)| *is_set).map(|(_, field, check)| (field, check))
+    table.into_iter().filter(|(is_set, ..)| *is_set).map(|(_, field, check)| {
+        // Not all are called by their names: upstream's slips are part of its answers.
+        let (checked_as, in_others_way) = match field {
+            "gcePersistentDisk" => ("persistentDisk", field),
+            "cephfs" => (field, "cephFS"),
+            "downwardAPI" => (field, "downwarAPI"),
+            _ => (field, field),
+        };
+        Source { field, checked_as, in_others_way, check }
+    })
 }
 
 fn empty_dir(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
@@ -122,31 +142,6 @@ fn claim(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
     errors.required_text(Some(&source.claim_name), &path.child("claimName"), "");
 }
 
-fn ephemeral(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let path = path.child("volumeClaimTemplate");
-    let Some(template) = volume.ephemeral.as_ref().and_then(|source| source.volume_claim_template.as_ref()) else {
-        return errors.required(&path, "");
-    };
-    let path = path.child("spec");
-    let modes = template.spec.access_modes.as_deref().unwrap_or_default();
-    if modes.is_empty() {
-        errors.required(&path.child("accessModes"), "at least 1 access mode is required");
-    }
-    for mode in modes {
-        let modes = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-        errors.one_of(mode, &path.child("accessModes"), &modes);
-    }
-    let storage_path = path.child("resources").key("storage");
-    let requests = template.spec.resources.as_ref().and_then(|resources| resources.requests.as_ref());
-    match requests.and_then(|requests| requests.get("storage")).map(amount::of) {
-        None => errors.required(&storage_path, ""),
-        Some(amount) => {
-            let is_positive = !amount.is_negative() && !amount.is_zero();
-            errors.invalid_if(!is_positive, &storage_path, "must be greater than zero");
-        }
-    }
-}
-
 fn image(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
     let Some(source) = &volume.image else { return };
     errors.required_text(source.reference.as_deref(), &path.child("reference"), "");
@@ -159,175 +154,22 @@ fn git_repo(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
     paths::descending(text(&source.directory), &path.child("directory"), errors);
 }
 
-fn gce_disk(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.gce_persistent_disk else { return };
-    errors.required_text(Some(&source.pd_name), &path.child("pdName"), "");
-    errors.in_range(i64::from(source.partition.unwrap_or_default()), 0, 255, &path.child("partition"));
-}
-
-fn aws_disk(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.aws_elastic_block_store else { return };
-    errors.required_text(Some(&source.volume_id), &path.child("volumeID"), "");
-    errors.in_range(i64::from(source.partition.unwrap_or_default()), 0, 255, &path.child("partition"));
-}
-
-fn nfs(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.nfs else { return };
-    errors.required_text(Some(&source.server), &path.child("server"), "");
-    errors.required_text(Some(&source.path), &path.child("path"), "");
-    errors.invalid_if(!source.path.starts_with('/'), &path.child("path"), "must be an absolute path");
-}
-
-fn iscsi(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.iscsi else { return };
-    errors.required_text(Some(&source.target_portal), &path.child("targetPortal"), "");
-    let is_known = ["iqn", "eui", "naa"].iter().any(|start| source.iqn.starts_with(start));
-    match source.iqn.as_str() {
-        "" => errors.required(&path.child("iqn"), ""),
-        _ => errors.invalid_if(!is_known, &path.child("iqn"), "must be valid format starting with iqn, eui, or naa"),
-    }
-    errors.in_range(i64::from(source.lun), 0, 255, &path.child("lun"));
-    let has_chap = source.chap_auth_discovery == Some(true) || source.chap_auth_session == Some(true);
-    if has_chap && source.secret_ref.is_none() {
-        errors.required(&path.child("secretRef"), "");
-    }
-}
-
-fn glusterfs(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.glusterfs else { return };
-    errors.required_text(Some(&source.endpoints), &path.child("endpoints"), "");
-    errors.required_text(Some(&source.path), &path.child("path"), "");
-}
-
-fn flocker(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.flocker else { return };
-    let (name, uuid) = (text(&source.dataset_name), text(&source.dataset_uuid));
-    match (name.is_empty(), uuid.is_empty()) {
-        (true, true) => errors.required(path, "one of datasetName and datasetUUID is required"),
-        (false, false) => errors.invalid(path, "datasetName and datasetUUID can not be specified simultaneously"),
-        _ => {}
-    }
-    errors.invalid_if(name.contains('/'), &path.child("datasetName"), "must not contain '/'");
-}
-
-fn rbd(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.rbd else { return };
-    if source.monitors.is_empty() {
-        errors.required(&path.child("monitors"), "");
-    }
-    errors.required_text(Some(&source.image), &path.child("image"), "");
-}
-
-fn cinder(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.cinder else { return };
-    errors.required_text(Some(&source.volume_id), &path.child("volumeID"), "");
-    secret_name(source.secret_ref.as_ref(), &path.child("secretRef"), errors);
-}
-
-fn cephfs(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.cephfs else { return };
-    if source.monitors.is_empty() {
-        errors.required(&path.child("monitors"), "");
-    }
-}
-
-fn quobyte(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.quobyte else { return };
-    let rule = "must be a host:port pair or multiple pairs separated by commas";
-    errors.required_text(Some(&source.registry), &path.child("registry"), rule);
-    if text(&source.tenant).len() >= 65 {
-        errors.required(&path.child("tenant"), "must be a UUID and may not exceed a length of 64 characters");
-    }
-    errors.required_text(Some(&source.volume), &path.child("volume"), "");
-}
-
-fn fibre_channel(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.fc else { return };
-    let has = |names: &Option<Vec<String>>| names.as_ref().is_some_and(|names| !names.is_empty());
-    let (targets, ids) = (has(&source.target_wwns), has(&source.wwids));
-    let targets_path = path.child("targetWWNs");
-    match (targets, ids) {
-        (false, false) => errors.required(&targets_path, "must specify either targetWWNs or wwids, but not both"),
-        (true, true) => errors.invalid(&targets_path, "targetWWNs and wwids can not be specified simultaneously"),
-        _ => {}
-    }
-    match source.lun {
-        None if targets => errors.required(&path.child("lun"), "lun is required if targetWWNs is specified"),
-        Some(lun) if targets => errors.in_range(i64::from(lun), 0, 255, &path.child("lun")),
-        _ => {}
-    }
-}
-
-fn flex(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.flex_volume else { return };
-    errors.required_text(Some(&source.driver), &path.child("driver"), "");
-}
-
-fn azure_file(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.azure_file else { return };
-    errors.required_text(Some(&source.secret_name), &path.child("secretName"), "");
-    errors.required_text(Some(&source.share_name), &path.child("shareName"), "");
-}
-
-fn vsphere(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.vsphere_volume else { return };
-    errors.required_text(Some(&source.volume_path), &path.child("volumePath"), "");
-}
-
-fn photon(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.photon_persistent_disk else { return };
-    errors.required_text(Some(&source.pd_id), &path.child("pdID"), "");
-}
-
-fn portworx(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.portworx_volume else { return };
-    errors.required_text(Some(&source.volume_id), &path.child("volumeID"), "");
-}
-
-fn azure_disk(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.azure_disk else { return };
-    errors.required_text(Some(&source.disk_name), &path.child("diskName"), "");
-    errors.required_text(Some(&source.disk_uri), &path.child("diskURI"), "");
-    if let Some(mode) = &source.caching_mode {
-        errors.one_of(mode, &path.child("cachingMode"), &["None", "ReadOnly", "ReadWrite"]);
-    }
-    if let Some(kind) = &source.kind {
-        errors.one_of(kind, &path.child("kind"), &["Dedicated", "Managed", "Shared"]);
-    }
-}
-
-fn storage_os(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.storageos else { return };
-    match text(&source.volume_name) {
-        "" => errors.required(&path.child("volumeName"), ""),
-        name => errors.invalid_all(&path.child("volumeName"), names::label(name)),
-    }
-    if let Some(namespace) = source.volume_namespace.as_deref().filter(|namespace| !namespace.is_empty()) {
-        errors.invalid_all(&path.child("volumeNamespace"), names::label(namespace));
-    }
-    secret_name(source.secret_ref.as_ref(), &path.child("secretRef"), errors);
-}
-
-fn scale_io(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
-    let Some(source) = &volume.scale_io else { return };
-    errors.required_text(Some(&source.gateway), &path.child("gateway"), "");
-    errors.required_text(Some(&source.system), &path.child("system"), "");
-    errors.required_text(source.volume_name.as_deref(), &path.child("volumeName"), "");
-}
-
 fn csi(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
     let Some(source) = &volume.csi else { return };
     let driver_path = path.child("driver");
     match source.driver.as_str() {
         "" => errors.required(&driver_path, ""),
-        driver if driver.len() > 63 => errors.too_long(&driver_path, 63),
-        driver => errors.invalid_all(&driver_path, names::subdomain(&driver.to_lowercase())),
+        driver => {
+            if driver.len() > MAX_DRIVER_BYTES {
+                errors.too_long(&driver_path, MAX_DRIVER_BYTES);
+            }
+            errors.invalid_all(&driver_path, names::subdomain(&driver.to_lowercase()));
+        }
     }
-    secret_name(source.node_publish_secret_ref.as_ref(), &path.child("nodePublishSecretRef"), errors);
-}
-
-fn secret_name(secret: Option<&k8s::LocalObjectReference>, path: &Path, errors: &mut Errors) {
-    if let Some(secret) = secret {
-        errors.required_text(Some(&secret.name), &path.child("name"), "");
+    match source.node_publish_secret_ref.as_ref().map(|secret| secret.name.as_str()) {
+        None => {}
+        Some("") => errors.required(&path.child("nodePublishSecretRef").child("name"), ""),
+        // The path is upstream's.
+        Some(name) => errors.invalid_all(&path.child("name"), names::subdomain(name)),
     }
 }

@@ -2,12 +2,12 @@
 
 use k8s_openapi::api::core::v1 as k8s;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde_json::Value as Json;
 
 use super::errors::{Errors, FieldError, Path};
 use super::gates::Gates;
 use super::pod::{metadata_and_spec, text, trimmed_image};
-use super::{metadata, placement, resize};
+use super::same::equal;
+use super::{annotations, metadata, placement, resize};
 
 const ONLY_THESE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
     `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
@@ -40,6 +40,7 @@ fn update(old: &k8s::Pod, new: &k8s::Pod, gates: &Gates, errors: &mut Errors) {
     let (new, path) = (&with_metadata_kept(old, new), Path::new("spec"));
     object_meta(&old.metadata, &new.metadata, &Path::new("metadata"), errors);
     metadata_and_spec(new, gates, errors);
+    pod_annotations(old, new, gates, errors);
     let empty = k8s::PodSpec::default();
     let (old, new) = (old.spec.as_ref().unwrap_or(&empty), new.spec.as_ref().unwrap_or(&empty));
     let init = |spec: &k8s::PodSpec| spec.init_containers.clone().unwrap_or_default();
@@ -99,12 +100,12 @@ fn affinity_of_gated(old: &k8s::PodSpec, spec: &mut k8s::PodSpec, path: &Path, e
         required.map(|selector| selector.node_selector_terms).unwrap_or_default()
     };
     let (before, after) = (terms(old_affinity.as_ref()), terms(new_affinity.as_ref()));
-    let path = path.child("requiredDuringSchedulingIgnoredDuringExecution");
+    let path = path.child("requiredDuringSchedulingIgnoredDuringExecution").child("nodeSelectorTerms");
     if !before.is_empty() && before.len() != after.len() {
         errors.invalid(&path, "no additions/deletions to non-empty NodeSelectorTerms list are allowed");
     } else {
         for (index, (before, after)) in before.iter().zip(&after).enumerate() {
-            let path = path.child("nodeSelectorTerms").index(index);
+            let path = path.index(index);
             let rule = "only additions are allowed (no mutations or deletions)";
             errors.invalid_if(!only_adds(before, after), &path, rule);
         }
@@ -178,8 +179,11 @@ fn added_tolerations(old: &k8s::PodSpec, new: &k8s::PodSpec, gates: &Gates, path
 }
 
 fn removed_gates(old: &k8s::PodSpec, new: &k8s::PodSpec, path: &Path, errors: &mut Errors) {
-    for (index, gate) in new.scheduling_gates.iter().flatten().enumerate() {
-        if !old.scheduling_gates.iter().flatten().any(|old| old.name == gate.name) {
+    let gates = new.scheduling_gates.as_deref().unwrap_or_default();
+    for (index, gate) in gates.iter().enumerate() {
+        // A second one of a name is an error of its own.
+        let is_last = !gates[index + 1..].contains(gate);
+        if is_last && !old.scheduling_gates.iter().flatten().any(|old| old.name == gate.name) {
             let rule = format!("only deletion is allowed, but found new scheduling gate '{}'", gate.name);
             errors.forbidden(&path.index(index).child("name"), rule);
         }
@@ -195,6 +199,7 @@ fn ephemeral(old: &k8s::Pod, new: &k8s::Pod, gates: &Gates, errors: &mut Errors)
     }
     object_meta(&old.metadata, &pod.metadata, &Path::new("metadata"), errors);
     metadata_and_spec(&pod, gates, errors);
+    pod_annotations(old, &pod, gates, errors);
     let new = written.unwrap_or_default();
     let path = Path::new("spec").child("ephemeralContainers");
     for old in old.spec.iter().flat_map(|spec| spec.ephemeral_containers.iter().flatten()) {
@@ -211,8 +216,16 @@ fn ephemeral(old: &k8s::Pod, new: &k8s::Pod, gates: &Gates, errors: &mut Errors)
     }
 }
 
+fn pod_annotations(old: &k8s::Pod, new: &k8s::Pod, gates: &Gates, errors: &mut Errors) {
+    let of = |pod: &k8s::Pod| pod.metadata.annotations.clone().unwrap_or_default();
+    let (old, new_annotations, path) = (of(old), of(new), Path::new("metadata").child("annotations"));
+    annotations::changes(&old, &new_annotations, &path, errors);
+    let spec = new.spec.clone().unwrap_or_default();
+    annotations::validate(&new_annotations, &spec, gates, &path, errors);
+}
+
 pub(super) fn is_mirror(pod: &k8s::Pod) -> bool {
-    pod.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(metadata::MIRROR))
+    pod.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(annotations::MIRROR))
 }
 
 /// The old pod under the name that the new one gives: what a subresource does not touch stays as it was.
@@ -269,35 +282,5 @@ pub(super) fn object_meta(old: &ObjectMeta, new: &ObjectMeta, path: &Path, error
         errors.invalid_if(differs, &path.child(field), "field is immutable");
     }
     metadata::changeable(new, path, errors);
-}
-
-/// Whether two objects say the same: what is empty is as good as not there.
-pub(super) fn equal<T: serde::Serialize>(a: &T, b: &T) -> bool {
-    let json = |object: &T| serde_json::to_value(object).map(normal).unwrap_or_default();
-    json(a) == json(b)
-}
-
-/// Fields where `false` is the same as nothing.
-const PLAIN_FLAGS: [&str; 7] = ["hostNetwork", "hostPID", "hostIPC", "readOnly", "stdin", "stdinOnce", "tty"];
-
-fn normal(json: Json) -> Json {
-    match json {
-        Json::Object(entries) => entries
-            .into_iter()
-            .map(|(key, value)| (key, normal(value)))
-            .filter(|(key, value)| match value {
-                Json::Null => false,
-                Json::Bool(flag) => *flag || !PLAIN_FLAGS.contains(&key.as_str()),
-                Json::String(text) => !text.is_empty(),
-                Json::Array(items) => !items.is_empty(),
-                // `emptyDir: {}` says something, `resources: {}` does not.
-                Json::Object(entries) => {
-                    !entries.is_empty() || !matches!(key.as_str(), "resources" | "limits" | "requests")
-                }
-                Json::Number(_) => true,
-            })
-            .collect(),
-        Json::Array(items) => items.into_iter().map(normal).collect(),
-        other => other,
-    }
+    metadata::known_finalizers(new, &path.child("finalizers"), errors);
 }

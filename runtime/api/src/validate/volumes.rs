@@ -9,6 +9,8 @@ use super::errors::{ErrorKind, Errors, Path};
 use super::pod::text;
 use super::{names, sources};
 
+const MAX_ISCSI_NAME: usize = 64;
+
 /// Gives the volumes that are sound by name: a mount of a broken one is reported as well, as upstream does.
 pub(super) fn validate<'a>(
     spec: &'a k8s::PodSpec,
@@ -38,30 +40,42 @@ pub(super) fn validate<'a>(
 }
 
 fn source(volume: &k8s::Volume, metadata: &ObjectMeta, path: &Path, errors: &mut Errors) {
-    let mut has_one = false;
-    for (field, check) in sources::of(volume) {
-        let path = path.child(field);
-        if has_one {
-            errors.forbidden(&path, "may not specify more than 1 volume type");
+    let mut first = None;
+    for source in sources::of(volume) {
+        if first.is_some() {
+            errors.forbidden(&path.child(source.in_others_way), "may not specify more than 1 volume type");
         } else {
-            has_one = true;
-            check(volume, &path, errors);
+            first = Some(source.field);
+            (source.check)(volume, &path.child(source.checked_as), errors);
         }
     }
-    if !has_one {
+    if first.is_none() {
         errors.required(path, "must specify a volume type");
     }
-    let (pod, name) = (text(&metadata.name), volume.name.as_str());
-    if volume.ephemeral.is_some() && !pod.is_empty() && !name.is_empty() {
+    names_with(volume, first == Some("ephemeral"), text(&metadata.name), path, errors);
+}
+
+/// The volume's name becomes part of other names.
+fn names_with(volume: &k8s::Volume, makes_claim: bool, pod: &str, path: &Path, errors: &mut Errors) {
+    let name = volume.name.as_str();
+    if makes_claim && !pod.is_empty() && !name.is_empty() {
         let claim = format!("{pod}-{name}");
         for rule in names::subdomain(&claim) {
             errors.invalid(&path.child("name"), format!("PVC name \"{claim}\": {rule}"));
         }
     }
+    let named = volume.iscsi.as_ref().filter(|iscsi| iscsi.initiator_name.is_some());
+    let is_long = named.is_some_and(|iscsi| name.len() + 1 + iscsi.target_portal.len() > MAX_ISCSI_NAME);
+    let rule = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName \
+        is specified.";
+    errors.invalid_if(is_long, &path.child("name"), rule);
 }
 
 /// A claim that is made for the pod can't be one that the pod refers to as well.
 fn claims_are_apart(spec: &k8s::PodSpec, pod: &str, path: &Path, errors: &mut Errors) {
+    if pod.is_empty() {
+        return;
+    }
     let volumes = || spec.volumes.iter().flatten();
     let made: Vec<String> =
         volumes().filter(|volume| volume.ephemeral.is_some()).map(|volume| format!("{pod}-{}", volume.name)).collect();

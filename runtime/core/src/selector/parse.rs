@@ -66,6 +66,13 @@ fn list(tokens: &mut Tokens<'_>) -> Result<Vec<String>, SelectorError> {
             _ => String::new(),
         });
         match tokens.next() {
+            // As upstream has it, a second comma in a row is no end of a list.
+            Token::Symbol(",") if tokens.take(",") => {
+                values.push(String::new());
+                if tokens.peek() == Token::Symbol(")") {
+                    return Err(unexpected(tokens.next(), "a value"));
+                }
+            }
             Token::Symbol(",") => {}
             Token::Symbol(")") => return Ok(values),
             other => return Err(unexpected(other, "`,` or `)`")),
@@ -106,18 +113,20 @@ impl<'a> Tokens<'a> {
     /// Longer ones first.
     const SYMBOLS: [&'static str; 9] = ["==", "!=", "=", "!", "(", ")", ",", "<", ">"];
 
+    const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
+
     fn peek(&self) -> Token<'a> {
         Tokens { rest: self.rest }.next()
     }
 
     fn next(&mut self) -> Token<'a> {
-        let text = self.rest.trim_start();
+        let text = self.rest.trim_start_matches(Self::SPACE);
         if text.is_empty() {
             self.rest = text;
             return Token::End;
         }
         let symbol = Self::SYMBOLS.iter().find(|symbol| text.starts_with(**symbol)).map(|symbol| symbol.len());
-        let is_end = |c: char| c.is_whitespace() || "=!(),<>".contains(c);
+        let is_end = |c: char| Self::SPACE.contains(&c) || "=!(),<>".contains(c);
         let end = symbol.or_else(|| text.find(is_end)).unwrap_or(text.len());
         let (token, rest) = text.split_at(end);
         self.rest = rest;
