@@ -155,8 +155,9 @@ impl Walk<'_> {
     }
 
     fn quantity(&mut self, node: &Node, text: &str, path: &str) -> Json {
-        if crate::amount::parse(text).is_some() {
-            return text.into();
+        // Upstream, too, takes white space around it.
+        if crate::amount::parse(text.trim()).is_some() {
+            return text.trim().into();
         }
         let message =
             format!("{} is not a quantity; write a number with a unit, as in `100m`, `64Mi` or `1.5`", node.describe());

@@ -224,7 +224,7 @@ impl Generator<'_> {
         let mut instances = self.input.runtime.of(&spec.name);
         let newest = instances.next();
         let mut status = match (newest, old) {
-            (Some(instance), _) => self.from_instance(spec, instance, old),
+            (Some(instance), _) => self.of_instance(spec, instance, old),
             (None, Some(old)) => self.remembered(spec, old),
             (None, None) => self.to_be_started(spec),
         };
@@ -235,12 +235,7 @@ impl Generator<'_> {
         status
     }
 
-    fn from_instance(
-        &self,
-        spec: &ContainerSpec,
-        instance: &Instance,
-        old: Option<&ContainerStatus>,
-    ) -> ContainerStatus {
+    fn of_instance(&self, spec: &ContainerSpec, instance: &Instance, old: Option<&ContainerStatus>) -> ContainerStatus {
         let mut status = ContainerStatus {
             name: spec.name.clone(),
             image: spec.image.clone(),

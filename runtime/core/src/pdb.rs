@@ -117,11 +117,12 @@ pub fn budget_status(
             (expected, (expected - share.of(expected)).max(0))
         }
     };
-    let being_evicted = |pod: &&BudgetedPod| {
-        let recent = |at: Instant| now.saturating_since(at) <= EVICTION_TIMEOUT;
-        !pod.deleting && pod.evicted_at.is_some_and(recent)
-    };
-    let healthy = pods.iter().filter(|pod| pod.ready && !pod.deleting && !being_evicted(pod)).count();
+    let since_eviction = |pod: &BudgetedPod| pod.evicted_at.map(|at| now.saturating_since(at));
+    let being_evicted =
+        |pod: &&BudgetedPod| !pod.deleting && since_eviction(pod).is_some_and(|since| since <= EVICTION_TIMEOUT);
+    // At the very end of the time it is known as evicted, and counts again.
+    let counts = |pod: &BudgetedPod| since_eviction(pod).is_none_or(|since| since >= EVICTION_TIMEOUT);
+    let healthy = pods.iter().filter(|pod| pod.ready && !pod.deleting && counts(pod)).count();
     let current_healthy = i32::try_from(healthy).unwrap_or(i32::MAX);
     let evicted = pods.iter().filter(being_evicted);
     Ok(BudgetStatus {

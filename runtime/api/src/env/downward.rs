@@ -35,7 +35,8 @@ pub fn field_value(path: &str, pod: &k8s::Pod) -> Result<String, EnvError> {
         "metadata.uid" => metadata.uid.clone(),
         "metadata.annotations" => Some(lines_of(metadata.annotations.as_ref())),
         "metadata.labels" => Some(lines_of(metadata.labels.as_ref())),
-        "spec.nodeName" => spec.and_then(|spec| spec.node_name.clone()),
+        // The second is what it was called once.
+        "spec.nodeName" | "spec.host" => spec.and_then(|spec| spec.node_name.clone()),
         "spec.serviceAccountName" => spec.and_then(|spec| spec.service_account_name.clone()),
         "status.hostIP" => status.and_then(|status| status.host_ip.clone()),
         "status.hostIPs" => status.map(|status| comma_separated(status.host_ips.iter().flatten().map(|host| &host.ip))),
@@ -71,7 +72,7 @@ pub fn resource_value(
         "requests" if is_known => amount::list(resources.and_then(|resources| resources.requests.as_ref())),
         _ => return Err(unsupported()),
     };
-    let node_has = allocatable.get(resource).filter(|_| list == "limits");
+    let node_has = allocatable.get(resource).filter(|_| list == "limits" && !resource.starts_with("hugepages-"));
     let amount = amounts.get(resource).filter(|a| list == "requests" || !a.is_zero()).or(node_has).cloned();
     let divisor = field.divisor.as_ref().map(amount::of).filter(|divisor| !divisor.is_zero());
     let divisor = divisor.unwrap_or(Quantity::new(1, Notation::Decimal));

@@ -54,12 +54,13 @@ pub fn container_env(
     }
     let services = visible_services(pod, sources);
     for variable in container.env.iter().flatten() {
+        let written = variable.value.as_deref().unwrap_or_default();
         let value = match &variable.value_from {
-            Some(origin) => match from_elsewhere(origin, pod, container, sources)? {
+            Some(origin) if written.is_empty() => match from_elsewhere(origin, pod, container, sources)? {
                 Some(value) => value,
                 None => continue,
             },
-            None => expand(variable.value.as_deref().unwrap_or_default(), |name| env.get(name).or(services.get(name))),
+            _ => expand(written, |name| env.get(name).or(services.get(name))),
         };
         env.set(variable.name.clone(), value);
     }
@@ -94,7 +95,7 @@ fn visible_services(pod: &k8s::Pod, sources: &dyn EnvSources) -> Env {
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
     let links = pod.spec.as_ref().and_then(|spec| spec.enable_service_links).unwrap_or(true);
     let mut by_name: BTreeMap<&str, &k8s::Service> = BTreeMap::new();
-    for service in sources.services() {
+    for service in sources.services().iter().filter(|service| services::has_address(service)) {
         let name = service.metadata.name.as_deref().unwrap_or_default();
         let its_namespace = service.metadata.namespace.as_deref().unwrap_or_default();
         if its_namespace == namespace && links {

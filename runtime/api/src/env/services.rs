@@ -7,11 +7,19 @@ pub fn service_variables<'a>(services: impl IntoIterator<Item = &'a k8s::Service
     services.into_iter().flat_map(of_service).collect()
 }
 
+/// Can the Service be reached at an address of its own?
+pub(super) fn has_address(service: &k8s::Service) -> bool {
+    address_of(service).is_some()
+}
+
+fn address_of(service: &k8s::Service) -> Option<&str> {
+    let address = service.spec.as_ref()?.cluster_ip.as_deref();
+    address.filter(|ip| !ip.is_empty() && *ip != "None")
+}
+
 fn of_service(service: &k8s::Service) -> Vec<(String, String)> {
-    let Some(spec) = &service.spec else { return Vec::new() };
-    let address = spec.cluster_ip.as_deref().filter(|ip| !ip.is_empty() && *ip != "None");
-    let ports = spec.ports.as_deref().unwrap_or_default();
-    let (Some(address), Some(first)) = (address, ports.first()) else { return Vec::new() };
+    let ports = service.spec.as_ref().and_then(|spec| spec.ports.as_deref()).unwrap_or_default();
+    let (Some(address), Some(first)) = (address_of(service), ports.first()) else { return Vec::new() };
 
     let name = variable_name(service.metadata.name.as_deref().unwrap_or_default());
     let mut variables = vec![

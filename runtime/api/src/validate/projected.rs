@@ -177,6 +177,6 @@ fn places(source: &k8s::VolumeProjection) -> Vec<&str> {
         [&certificate.credential_bundle_path, &certificate.key_path, &certificate.certificate_chain_path]
     });
     let named = secret.chain(map).chain(downward).map(String::as_str);
-    let certificate = certificate.map(|path| text(path)).filter(|path| !path.is_empty());
+    let certificate = certificate.map(text).filter(|path| !path.is_empty());
     named.filter(|path| !path.is_empty()).chain(bundle).chain(certificate).collect()
 }

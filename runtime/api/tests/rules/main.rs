@@ -55,6 +55,7 @@ pub fn check(rows: &[(&str, Value, &[&str])], gates: &Gates) {
     }
 }
 
+/// Each error found begins as one of those expected, and none is left over.
 pub fn assert_begin(function: &str, patch: &Value, found: &[String], expected: &[&str]) {
     let mut expected: Vec<&str> = expected.to_vec();
     expected.sort_unstable();
