@@ -1,0 +1,9 @@
+//! The store through its public face.
+
+mod cuts;
+mod damage;
+mod failures;
+mod files;
+mod objects;
+mod records;
+mod support;

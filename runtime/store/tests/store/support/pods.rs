@@ -1,0 +1,111 @@
+//! Real pods on a node that does what the core orders, in virtual time, with the store in the loop.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use husk_core::io::{Action, Input, Outcome, PodUid};
+use husk_core::spec::{ContainerSpec, PodMeta, PodSpec, RestartPolicy};
+use husk_core::{Instant, Node, NodeConfig};
+use husk_store::{Store, Urgency};
+
+/// A node with pods of one container.
+pub(crate) struct Pods {
+    pub(crate) node: Node,
+    pub(crate) now: Instant,
+    due: BTreeMap<(Instant, u64), Input>,
+    sequence: u64,
+    /// How long each container runs before it fails; none: forever.
+    life: Option<Duration>,
+}
+
+impl Pods {
+    pub(crate) fn new(now: Instant, life: Option<Duration>) -> Self {
+        Self { node: Node::new(NodeConfig::default()), now, due: BTreeMap::new(), sequence: 0, life }
+    }
+
+    pub(crate) fn apply(&mut self, name: &str) {
+        let meta = PodMeta {
+            namespace: "default".into(),
+            name: name.into(),
+            uid: format!("6f1c0f5e-7b1d-4d0c-9d5b-{name:0>12}"),
+            generation: 1,
+            ..PodMeta::default()
+        };
+        let container = ContainerSpec {
+            name: "app".into(),
+            image: "registry.example/app:1".into(),
+            hash: 1,
+            ..ContainerSpec::default()
+        };
+        let spec = PodSpec {
+            restart_policy: RestartPolicy::Always,
+            containers: vec![container],
+            termination_grace_period_seconds: Some(30),
+            ..PodSpec::default()
+        };
+        self.node.handle(self.now, Input::Applied { meta, spec: Box::new(spec) });
+    }
+
+    /// Lives until then; what is to be persisted goes to the store, and the store is advanced when it wants to be.
+    pub(crate) fn run_until(&mut self, end: Instant, store: &Store) {
+        loop {
+            while let Some(action) = self.node.poll_action() {
+                self.obey(action, store);
+            }
+            let answer = self.due.keys().next().map(|(at, _)| *at);
+            let next = [answer, self.node.next_wake(), store.next_wake()].into_iter().flatten().min();
+            let Some(next) = next.filter(|next| *next <= end) else { break };
+            self.now = self.now.max(next);
+            while let Some(entry) = self.due.first_entry().filter(|entry| entry.key().0 <= self.now) {
+                let input = entry.remove();
+                self.node.handle(self.now, input);
+            }
+            self.node.advance(self.now);
+            store.advance(self.now).expect("the disk is well");
+        }
+        self.now = end;
+    }
+
+    fn obey(&mut self, action: Action, store: &Store) {
+        let soon = Duration::from_millis(50);
+        match action {
+            Action::SetUp { pod, attempt } => {
+                self.answer(soon, Input::SandboxReady { pod, attempt, ips: vec!["127.1.0.2".into()] });
+            }
+            Action::PullImage { instance } => {
+                let image_id = format!("sha256:{}", "0123456789abcdef".repeat(4));
+                self.answer(soon, Input::ImageReady { instance, image_id, already_present: true });
+            }
+            Action::Start { instance } => {
+                let id = format!("husk://{}/{}/{}", instance.pod, instance.container, instance.attempt);
+                self.answer(soon, Input::Started { instance: instance.clone(), id });
+                if let Some(life) = self.life {
+                    let (outcome, message) = (Outcome::Code(1), String::new());
+                    self.answer(soon + life, Input::Exited { instance, outcome, message });
+                }
+            }
+            Action::Kill { instance } | Action::Signal { instance, .. } => {
+                let (outcome, message) = (Outcome::Signal(15), String::new());
+                self.answer(soon, Input::Exited { instance, outcome, message });
+            }
+            Action::Teardown { pod, attempt } => self.answer(soon, Input::TornDown { pod, attempt }),
+            Action::Persist { pod } => {
+                let record = self.node.record(&pod).expect("a pod that is to be persisted");
+                store.persist(self.now, &pod.0, record.to_bytes(), Urgency::Soon);
+            }
+            Action::Forget { pod } => store.forget(self.now, &pod.0),
+            _ => {}
+        }
+    }
+
+    fn answer(&mut self, after: Duration, input: Input) {
+        self.sequence += 1;
+        self.due.insert((self.now + after, self.sequence), input);
+    }
+
+    pub(crate) fn restarts(&self) -> u32 {
+        let uids: Vec<PodUid> = self.node.pods().cloned().collect();
+        let statuses = uids.iter().filter_map(|uid| self.node.status(uid));
+        statuses.flat_map(|status| &status.container_statuses).map(|container| container.restart_count).sum()
+    }
+}
