@@ -4,6 +4,7 @@ mod cuts;
 mod damage;
 mod failures;
 mod files;
+mod format;
 mod objects;
 mod records;
 mod support;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use husk_core::io::{Action, Input, Outcome, PodUid};
+use husk_core::io::{Action, Input, Outcome};
 use husk_core::spec::{ContainerSpec, PodMeta, PodSpec, RestartPolicy};
 use husk_core::{Instant, Node, NodeConfig};
 use husk_store::{Store, Urgency};
@@ -101,11 +101,5 @@ impl Pods {
     fn answer(&mut self, after: Duration, input: Input) {
         self.sequence += 1;
         self.due.insert((self.now + after, self.sequence), input);
-    }
-
-    pub(crate) fn restarts(&self) -> u32 {
-        let uids: Vec<PodUid> = self.node.pods().cloned().collect();
-        let statuses = uids.iter().filter_map(|uid| self.node.status(uid));
-        statuses.flat_map(|status| &status.container_statuses).map(|container| container.restart_count).sum()
     }
 }
