@@ -10,6 +10,7 @@ use husk_store::{Batch, Boot, Expect, Limits, ObjectKey, Opened, Options, Store,
 use pods::Pods;
 
 #[path = "../tests/store/support/pods.rs"]
+#[allow(dead_code, reason = "the tests use more of it")]
 mod pods;
 
 const PODS: usize = 1000;

@@ -27,6 +27,9 @@ pub(crate) const FORMAT_FACT: &str = "store.format";
 /// Everything is in memory anyway; redb needs but the pages of a transaction.
 const CACHE: usize = 1 << 20;
 
+/// What a file may have in vain. Small things take up to four times their size in redb's pages.
+const SLACK: u64 = 4 << 20;
+
 /// The first bytes of every redb file.
 const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
 
@@ -51,12 +54,21 @@ impl Row {
 /// What was read from a disk.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
+    /// Of the file.
+    pub(crate) size: u64,
     pub(crate) objects: Vec<Arc<Object>>,
     pub(crate) records: Vec<(Arc<str>, Arc<[u8]>)>,
     pub(crate) facts: Vec<(Arc<str>, Arc<[u8]>)>,
 }
 
 impl Loaded {
+    /// Is most of the file empty? redb gives nothing back before it is closed in good order, which a device seldom does.
+    pub(crate) fn is_sparse(&self) -> bool {
+        let objects = self.objects.iter().map(|object| object.weight() as u64);
+        let records = self.records.iter().map(|(_, record)| record.len() as u64);
+        self.size > SLACK + 6 * objects.chain(records).sum::<u64>()
+    }
+
     pub(crate) fn fact(&self, name: &str) -> Option<&[u8]> {
         self.facts.iter().find(|(fact, _)| &**fact == name).map(|(_, value)| &**value)
     }
@@ -173,9 +185,9 @@ impl Disk {
     }
 
     fn load_file(&self, file: Box<dyn RawFile>) -> Result<(Database, Loaded), Refusal> {
-        check_magic(&*file)?;
+        let size = check_magic(&*file)?;
         let database = self.database_of(file)?;
-        let loaded = read(&database)?;
+        let loaded = Loaded { size, ..read(&database)? };
         Ok((database, loaded))
     }
 
@@ -203,7 +215,8 @@ impl Disk {
     }
 }
 
-fn check_magic(file: &dyn RawFile) -> Result<(), Refusal> {
+/// Is it a redb file at all? Says its size.
+fn check_magic(file: &dyn RawFile) -> Result<u64, Refusal> {
     let len = file.size().map_err(Refusal::Disk)?;
     if len == 0 {
         return Err(damaged("it is empty"));
@@ -214,7 +227,7 @@ fn check_magic(file: &dyn RawFile) -> Result<(), Refusal> {
     }
     file.read(0, &mut start).map_err(|error| damaged(format!("it can't be read: {error}")))?;
     match start {
-        start if start == MAGIC => Ok(()),
+        start if start == MAGIC => Ok(len),
         [0, 0, 0, 0, 0, 0, 0, 0, 0] => Err(damaged("its beginning is nothing but zeros")),
         _ => Err(damaged("it is not a store of Husk's but a file of another kind")),
     }
@@ -250,7 +263,7 @@ fn read(database: &Database) -> Result<Loaded, Refusal> {
         let unreadable = || damaged(format!("its object {} is unreadable", String::from_utf8_lossy(key.value())));
         objects.push(Arc::new(object.ok_or_else(unreadable)?));
     }
-    Ok(Loaded { objects, records, facts })
+    Ok(Loaded { size: 0, objects, records, facts })
 }
 
 fn write(database: &Database, rows: &[Row]) -> Result<(), redb::Error> {

@@ -129,7 +129,8 @@ pub(crate) fn open(medium: Box<dyn Medium>, options: Options) -> Result<Opened, 
         }
     };
     let begun = Begun::new(loaded.as_ref(), options.boot);
-    let Loaded { objects, records, facts } = loaded.unwrap_or_default();
+    let rewrite = loaded.as_ref().is_none_or(Loaded::is_sparse);
+    let Loaded { objects, records, facts, .. } = loaded.unwrap_or_default();
     let own = begun.facts.iter().cloned();
     let mut state = State {
         objects: objects.into_iter().map(|object| (object.key.clone(), object)).collect(),
@@ -143,7 +144,7 @@ pub(crate) fn open(medium: Box<dyn Medium>, options: Options) -> Result<Opened, 
         committing: false,
         deferred: VecDeque::new(),
     };
-    let written = match disk.is_open() {
+    let written = match disk.is_open() && !rewrite {
         true => disk.write(&begun.rows(state.reserved)),
         false => disk.rebuild(&state.all_rows()),
     };

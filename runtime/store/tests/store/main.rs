@@ -2,9 +2,11 @@
 
 mod cuts;
 mod damage;
+mod day;
 mod failures;
 mod files;
 mod format;
 mod objects;
 mod records;
+mod size;
 mod support;

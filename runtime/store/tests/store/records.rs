@@ -181,15 +181,10 @@ fn pods_come_back_in_their_order_and_time_goes_on() {
     };
     assert_eq!((names(&again.records).as_str(), again.unreadable.len()), ("312", 0));
     assert_eq!((again.interruption, again.now), (Some(Interruption::AgentRestart), Instant::from_secs(7900)));
-    let mut again_pods = Pods::new(again.now, None);
-    for record in again.records {
-        let input = husk_core::Input::Restored { record: Box::new(record), after: Interruption::AgentRestart };
-        again_pods.node.handle(again.now, input);
-    }
+    let mut again_pods = Pods::restored(again.now, None, again.records, Interruption::AgentRestart);
     again_pods.run_until(Instant::from_secs(8000), &again.store);
-    let restarts = |uid| again_pods.node.status(uid).map(|status| status.container_statuses[0].restart_count);
-    let restarts: Vec<_> = again_pods.node.pods().map(restarts).collect();
-    assert_eq!(restarts, [Some(1), Some(1), Some(1)], "each started again, none was lost");
+    let restarts: Vec<_> = again_pods.restarts().into_values().collect();
+    assert_eq!(restarts, [1, 1, 1], "each started again, none was lost");
     drop(again.store);
 
     // Without power: at least the time since this boot has passed since the last that is known.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use husk_core::io::{Action, Input, Outcome};
+use husk_core::io::{Action, Input, Outcome, PodUid};
+use husk_core::record::Interruption;
 use husk_core::spec::{ContainerSpec, PodMeta, PodSpec, RestartPolicy};
-use husk_core::{Instant, Node, NodeConfig};
+use husk_core::{Instant, Node, NodeConfig, PodRecord};
 use husk_store::{Store, Urgency};
 
 /// A node with pods of one container.
@@ -16,11 +17,29 @@ pub(crate) struct Pods {
     sequence: u64,
     /// How long each container runs before it fails; none: forever.
     life: Option<Duration>,
+    /// Restarts by pod, as they were when nothing waited to be written: who shows no more than that never takes it back.
+    pub(crate) durable_restarts: BTreeMap<PodUid, u32>,
 }
 
 impl Pods {
     pub(crate) fn new(now: Instant, life: Option<Duration>) -> Self {
-        Self { node: Node::new(NodeConfig::default()), now, due: BTreeMap::new(), sequence: 0, life }
+        Self {
+            node: Node::new(NodeConfig::default()),
+            now,
+            due: BTreeMap::new(),
+            sequence: 0,
+            life,
+            durable_restarts: BTreeMap::new(),
+        }
+    }
+
+    /// The pods of these records.
+    pub(crate) fn restored(now: Instant, life: Option<Duration>, records: Vec<PodRecord>, after: Interruption) -> Self {
+        let mut pods = Self::new(now, life);
+        for record in records.into_iter().map(Box::new) {
+            pods.node.handle(now, Input::Restored { record, after });
+        }
+        pods
     }
 
     pub(crate) fn apply(&mut self, name: &str) {
@@ -47,7 +66,9 @@ impl Pods {
     }
 
     /// Lives until then; what is to be persisted goes to the store, and the store is advanced when it wants to be.
-    pub(crate) fn run_until(&mut self, end: Instant, store: &Store) {
+    ///
+    /// False if the disk refused: then it ends there.
+    pub(crate) fn run_until(&mut self, end: Instant, store: &Store) -> bool {
         loop {
             while let Some(action) = self.node.poll_action() {
                 self.obey(action, store);
@@ -61,9 +82,21 @@ impl Pods {
                 self.node.handle(self.now, input);
             }
             self.node.advance(self.now);
-            store.advance(self.now).expect("the disk is well");
+            if store.advance(self.now).is_err() {
+                return false;
+            }
+            if store.next_wake().is_none() {
+                self.durable_restarts = self.restarts();
+            }
         }
         self.now = end;
+        true
+    }
+
+    /// Restarts by pod.
+    pub(crate) fn restarts(&self) -> BTreeMap<PodUid, u32> {
+        let count = |uid| self.node.status(uid)?.container_statuses.first().map(|container| container.restart_count);
+        self.node.pods().map(|uid| (uid.clone(), count(uid).unwrap_or(0))).collect()
     }
 
     fn obey(&mut self, action: Action, store: &Store) {
