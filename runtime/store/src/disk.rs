@@ -268,6 +268,7 @@ fn read(database: &Database) -> Result<Loaded, Refusal> {
 
 fn write(database: &Database, rows: &[Row]) -> Result<(), redb::Error> {
     // One sync for each transaction: a page that didn't get to the disk is found by its checksum and the transaction before counts.
+    // Quick repair would take half as many bytes again, each time, and all is read and checked at the start anyway.
     let transaction = database.begin_write()?;
     {
         let mut objects = transaction.open_table(OBJECTS)?;

@@ -10,3 +10,4 @@ mod objects;
 mod records;
 mod size;
 mod support;
+mod threads;

@@ -262,3 +262,24 @@ fn what_no_store_takes_is_refused_by_name() {
         assert!(error.contains(says), "{error}");
     }
 }
+
+#[test]
+fn versions_are_reserved_before_they_run_out() {
+    let machine = Machine::default();
+    let store = open(&machine).store;
+    store.commit(Instant::ZERO, put("web", "1", Expect::Absent)).expect("created");
+    let statuses = |from: u32| {
+        (from..from + 1000).fold(Batch::new(), |batch, i| batch.status(pod("web"), i.to_le_bytes().into(), Expect::Any))
+    };
+    let before = store.written().transactions;
+    for round in 0..600 {
+        store.post(statuses(round * 1000)).expect("posted");
+        while let Some(due) = store.next_wake() {
+            store.advance(due).expect("written");
+        }
+    }
+    assert_eq!(store.written().transactions - before, 1, "half a million of them cost one transaction");
+    let last = store.version();
+    machine.boot(1);
+    assert!(open(&machine).store.version() >= last);
+}
