@@ -91,15 +91,16 @@ enum Refusal {
 
 #[derive(Debug)]
 pub(crate) struct Disk {
+    /// None after a failure: what redb has in memory and what is on the disk may differ from then on. Dropped, and so written,
+    /// before the medium's lock is let go.
+    database: Option<Database>,
     medium: Box<dyn Medium>,
     meter: Arc<Meter>,
-    /// None after a failure: what redb has in memory and what is on the disk may differ from then on.
-    database: Option<Database>,
 }
 
 impl Disk {
     pub(crate) fn new(medium: Box<dyn Medium>, meter: Arc<Meter>) -> Self {
-        Self { medium, meter, database: None }
+        Self { database: None, medium, meter }
     }
 
     pub(crate) fn medium(&self) -> &dyn Medium {

@@ -49,7 +49,7 @@ pub(crate) struct FileMedium {
     path: PathBuf,
     directory: PathBuf,
     /// Locked; the lock goes with the process, however it ends.
-    _lock: File,
+    lock: File,
 }
 
 impl FileMedium {
@@ -72,7 +72,7 @@ impl FileMedium {
         }
         // The process is for the message to a second agent only: a full disk is no reason to stop here.
         let _ = lock.set_len(0).and_then(|()| lock.rewind()).and_then(|()| writeln!(lock, "{}", std::process::id()));
-        Ok(Self { path: path.to_owned(), directory, _lock: lock })
+        Ok(Self { path: path.to_owned(), directory, lock })
     }
 
     fn sync_directory(&self) -> io::Result<()> {
@@ -91,6 +91,13 @@ impl FileMedium {
 
     fn aside(&self, number: u64) -> PathBuf {
         beside(&self.path, &format!(".corrupt-{number}"))
+    }
+}
+
+impl Drop for FileMedium {
+    fn drop(&mut self) {
+        // A process that was forked this moment has the file open as well, and closing it here would not be enough.
+        let _ = self.lock.unlock();
     }
 }
 
