@@ -160,16 +160,18 @@ impl World {
                 let end = self.now + Duration::from_secs(seconds);
                 while let Some(wake) = self.node.next_wake().filter(|wake| *wake <= end) {
                     assert!(wake > self.now, "what was due is done");
+                    self.now = Instant::from_nanos(wake.as_nanos() - 1);
+                    assert!(!self.step(None), "something was due before {wake:?}");
                     self.now = wake;
-                    self.step(None);
+                    assert!(self.step(None), "woken up at {wake:?} for nothing");
                 }
                 self.now = end;
             }
         }
     }
 
-    /// One step, also by a node that takes over before it and has to order the same.
-    fn step(&mut self, input: Option<Input>) {
+    /// One step, also by a node that takes over before it and has to order the same. Returns true if anything was ordered.
+    fn step(&mut self, input: Option<Input>) -> bool {
         let mut heir = self.heir();
         for node in [&mut self.node, &mut heir] {
             match input.clone() {
@@ -178,9 +180,11 @@ impl World {
             }
         }
         self.about_node.extend(input.filter(|input| input.pod().is_none()));
+        let mut any = false;
         loop {
             let action = self.node.poll_action();
             assert_eq!(heir.poll_action(), action, "a node that took over does something else");
+            any |= action.is_some();
             match action {
                 None => break,
                 Some(Action::Record { .. } | Action::StatusChanged { .. } | Action::Persist { .. }) => {}
@@ -190,6 +194,7 @@ impl World {
         assert_eq!((heir.next_wake(), heir.used()), (self.node.next_wake(), self.node.used()));
         assert!(self.node.next_wake().is_none_or(|wake| wake > self.now), "no wake-up is in the past");
         self.check();
+        any
     }
 
     fn heir(&self) -> Node {
@@ -273,7 +278,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     // spec: RES-08
     #[test]
