@@ -20,27 +20,35 @@ const TIMES: u32 = 20;
 const ROUNDS: usize = 300;
 
 fn main() {
+    let mut plain = Vec::new();
     let mut fleets = SIZES.map(|size| {
-        let before = live_bytes();
-        let fleet = Fleet::new(size);
-        let each = (live_bytes() - before) as f64 / size as f64;
-        (fleet, each)
+        let (bytes, fleet) = bytes_each(size, Fleet::new);
+        plain.push(bytes);
+        fleet
     });
+    let sized = SIZES.map(|size| bytes_each(size, Fleet::sized).0);
     println!("husk-core: ns (allocations) for each event, by the number of idle pods");
     println!("  {:<34}{}", "", SIZES.map(|size| format!("{size:>16}")).concat());
     for event in &EVENTS {
         let row = measure(event, &mut fleets);
         println!("  {:<34}{row}", event.name);
     }
-    let bytes = fleets.iter().map(|(_, bytes)| format!("{bytes:>16.0}")).collect::<String>();
-    println!("  {:<34}{bytes}", "bytes for each pod");
+    for (name, bytes) in [("bytes for each pod", &*plain), ("… with requests and limits", &sized)] {
+        println!("  {name:<34}{}", bytes.iter().map(|bytes| format!("{bytes:>16}")).collect::<String>());
+    }
+}
+
+fn bytes_each(size: usize, fleet: fn(usize) -> Fleet) -> (i64, Fleet) {
+    let before = live_bytes();
+    let fleet = fleet(size);
+    ((live_bytes() - before) / i64::try_from(size).unwrap_or(i64::MAX), fleet)
 }
 
 /// Round by round for all sizes, so that a slow moment of the machine meets all of them.
-fn measure(event: &Event, fleets: &mut [(Fleet, f64)]) -> String {
+fn measure(event: &Event, fleets: &mut [Fleet]) -> String {
     let mut best = vec![(Duration::MAX, 0); fleets.len()];
     for _ in 0..ROUNDS {
-        for ((fleet, _), (time, count)) in fleets.iter_mut().zip(&mut best) {
+        for (fleet, (time, count)) in fleets.iter_mut().zip(&mut best) {
             (event.happen)(fleet);
             let begun = Instant::now();
             let (allocated, ()) = allocations(|| (0..TIMES).for_each(|_| (event.happen)(fleet)));

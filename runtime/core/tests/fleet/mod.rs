@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use husk_core::io::{Action, Input, InstanceRef, Outcome, PodUid, ProbeOutcome};
-use husk_core::spec::{ContainerSpec, Handler, PodMeta, PodSpec, Probe};
+use husk_core::quantity::Quantity;
+use husk_core::spec::{ContainerSpec, Handler, PodMeta, PodSpec, Probe, ResourceList, Resources};
 use husk_core::status::{Condition, ConditionStatus};
 use husk_core::{Instant, Node, NodeConfig};
 
@@ -25,6 +26,8 @@ pub(crate) struct Fleet {
     ready: bool,
     /// Probes that were ordered so far.
     pub(crate) probes: u64,
+    /// Of every container.
+    resources: Resources,
     /// Orders are taken out before they are answered, as a shell does it.
     orders: Vec<Action>,
 }
@@ -65,6 +68,21 @@ impl Fleet {
         fleet
     }
 
+    /// So many that idle and have requests and limits of CPU and memory.
+    pub(crate) fn sized(pods: usize) -> Self {
+        let mut fleet = Self::empty();
+        let amounts = |cpu, memory| -> ResourceList {
+            [("cpu", cpu), ("memory", memory)]
+                .map(|(name, amount)| (name.into(), Quantity::parse(amount).expect("an amount")))
+                .into()
+        };
+        fleet.resources = Resources { requests: amounts("100m", "16Mi"), limits: amounts("200m", "32Mi") };
+        for n in 0..pods {
+            fleet.idle_pod(n);
+        }
+        fleet
+    }
+
     fn empty() -> Self {
         Self {
             node: Node::new(NodeConfig::default()),
@@ -73,6 +91,7 @@ impl Fleet {
             app: instance(&PodUid::from(BUSY), 0),
             ready: false,
             probes: 0,
+            resources: Resources::default(),
             orders: Vec::new(),
         }
     }
@@ -99,6 +118,7 @@ impl Fleet {
             hash: 1,
             liveness_probe: Some(probe.clone()),
             readiness_probe: Some(probe),
+            resources: self.resources.clone(),
             ..ContainerSpec::default()
         };
         let spec = Box::new(PodSpec { containers: vec![app], ..PodSpec::default() });

@@ -1,7 +1,7 @@
 //! When the node wants to be woken up: neither late nor for nothing. The world checks that at every step of every test, here and
 //! for random operations (`tests/property.rs`).
 
-use husk_core::io::{Hook, ProbeOutcome};
+use husk_core::io::{Hook, Input, ProbeOutcome};
 use husk_core::spec::RestartPolicy::{Always, Never};
 use husk_core::spec::{ContainerSpec, Handler, Probe, ProbeKind};
 use husk_core::time::Instant;
@@ -77,4 +77,32 @@ fn the_next_wake_up_is_the_earliest_of_all_pods() {
     world.delete(Some(0));
     world.run_until(17.5);
     assert_eq!(world.node.next_wake(), Some(Instant::from_secs(1018)));
+}
+
+/// A container that is probed beside one that crashes.
+fn probed_beside_crashing(after: u64) -> World {
+    let a0 = ContainerSpec { liveness_probe: Some(probe(Handler::Exec)), ..container("a0") };
+    let slow = Script { probe_delay: secs(3), ..Script::default() };
+    World::with(pod(Always, vec![], vec![a0, container("a1")]), &[("a0", slow), ("a1", exits(after, 1))])
+}
+
+#[test]
+fn what_is_due_together_with_a_probe_is_done_with_it() {
+    let mut world = probed_beside_crashing(0);
+    world.run_until(29.0);
+    assert_eq!(world.probes("a0", ProbeKind::Liveness), [0.0, 10.0, 20.0]);
+    assert_eq!(world.starts("a1"), [0.0, 0.0, 10.0]);
+}
+
+#[test]
+fn an_answer_of_a_probe_that_comes_late_hides_nothing_that_is_due_meanwhile() {
+    let mut world = probed_beside_crashing(1);
+    world.run_until(11.0);
+    let instance = world.runs("a0", 0);
+    // Nobody looked at 12, when the back-off was over.
+    world.now = Instant::from_secs(1015);
+    let (kind, result, message) = (ProbeKind::Liveness, ProbeOutcome::Success, String::new());
+    world.input(Input::ProbeResult { instance, kind, run: 1, result, message });
+    world.run_for(0.0);
+    assert_eq!(world.starts("a1"), [0.0, 1.0, 15.0]);
 }
