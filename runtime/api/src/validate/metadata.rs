@@ -1,6 +1,6 @@
 //! `metadata`: names, labels, annotations, owners, finalizers.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta, OwnerReference};
 use std::collections::BTreeMap;
 
 use super::errors::{Errors, Path};
@@ -8,6 +8,10 @@ use super::names;
 
 /// Annotations are for small things.
 const MAX_ANNOTATION_BYTES: usize = 256 << 10;
+/// Of the name of who manages fields.
+const MAX_MANAGER_BYTES: usize = 128;
+/// Of the name of a subresource.
+const MAX_SUBRESOURCE_BYTES: usize = 256;
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
 pub(super) fn validate(metadata: &ObjectMeta, path: &Path, errors: &mut Errors) {
@@ -32,6 +36,9 @@ pub(super) fn changeable(metadata: &ObjectMeta, path: &Path, errors: &mut Errors
     labels(metadata.labels.as_ref(), &path.child("labels"), errors);
     annotations(metadata.annotations.as_ref(), &path.child("annotations"), errors);
     owners(metadata.owner_references.as_deref().unwrap_or_default(), &path.child("ownerReferences"), errors);
+    for (index, entry) in metadata.managed_fields.iter().flatten().enumerate() {
+        managed_fields(entry, &path.child("managedFields").index(index), errors);
+    }
 }
 
 /// Labels, also of node selectors.
@@ -77,6 +84,26 @@ fn owners(owners: &[OwnerReference], path: &Path, errors: &mut Errors) {
                 None => controller = Some(name),
             }
         }
+    }
+}
+
+/// Who wrote which fields. Nobody asks for it here, but what is stored must make sense.
+fn managed_fields(entry: &ManagedFieldsEntry, path: &Path, errors: &mut Errors) {
+    let written = |text: &Option<String>| text.clone().unwrap_or_default();
+    let operation = written(&entry.operation);
+    let is_known = ["Apply", "Update"].contains(&operation.as_str());
+    errors.invalid_if(!is_known, &path.child("operation"), "must be `Apply` or `Update`");
+    let is_known = ["", "FieldsV1"].contains(&written(&entry.fields_type).as_str());
+    errors.invalid_if(!is_known, &path.child("fieldsType"), "must be `FieldsV1`");
+    let (manager, path_to_it) = (written(&entry.manager), path.child("manager"));
+    if manager.len() > MAX_MANAGER_BYTES {
+        errors.too_long(&path_to_it, MAX_MANAGER_BYTES);
+    }
+    for (at, _) in manager.char_indices().filter(|(_, c)| c.is_control() || (c.is_whitespace() && *c != ' ')) {
+        errors.invalid(&path_to_it, format!("should only contain printable characters (at position {at})"));
+    }
+    if written(&entry.subresource).len() > MAX_SUBRESOURCE_BYTES {
+        errors.too_long(&path.child("subresource"), MAX_SUBRESOURCE_BYTES);
     }
 }
 

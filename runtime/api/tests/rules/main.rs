@@ -1,6 +1,7 @@
 //! Rules of validation, row by row, each with the function upstream that has it: what the vectors don't reach.
 
 mod changes;
+mod defaults;
 mod pods;
 mod volumes;
 

@@ -332,3 +332,36 @@ fn annotations() {
         &Gates::UPSTREAM,
     );
 }
+
+#[test]
+fn managed_fields() {
+    let managed = |entry: Value| json!({"metadata": {"managedFields": [entry]}});
+    let at = "metadata.managedFields[0]";
+    let long = json!({"operation": "Apply", "manager": "m".repeat(129), "subresource": "s".repeat(257)});
+    check(
+        &[
+            (
+                "ValidateManagedFields",
+                managed(json!({"operation": "x", "fieldsType": "y"})),
+                &[
+                    &format!("Invalid {at}.fieldsType: must be `FieldsV1`"),
+                    &format!("Invalid {at}.operation: must be `Apply` or `Update`"),
+                ],
+            ),
+            (
+                "ValidateManagedFields: lengths",
+                managed(long),
+                &[
+                    &format!("TooLong {at}.manager: may not be more than 128 bytes"),
+                    &format!("TooLong {at}.subresource: may not be more than 256 bytes"),
+                ],
+            ),
+            (
+                "ValidateFieldManager",
+                managed(json!({"operation": "Update", "fieldsType": "FieldsV1", "manager": "a\tb"})),
+                &[&format!("Invalid {at}.manager: should only contain printable characters (at position 1)")],
+            ),
+        ],
+        &Gates::UPSTREAM,
+    );
+}
