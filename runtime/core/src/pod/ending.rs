@@ -103,6 +103,7 @@ impl Pod {
         self.vanish(out);
         self.ending.get_or_insert(Ending { cause: Cause::Deleted });
         self.restart_all = false;
+        self.forget_probes();
         for index in 0..self.slots.len() {
             let message = self.stopping(index);
             self.kill_now(index, StopReason::PodEnds, message, out);

@@ -39,6 +39,9 @@ pub(crate) struct ProbeResult<'a> {
 impl Pod {
     /// The container runs: its probes begin (at once, where they have no initial delay).
     pub(super) fn arm_probes(&mut self, index: usize, out: &Out<'_>) {
+        if self.gone {
+            return;
+        }
         let container = self.container(index);
         let kinds = ProbeKind::ALL.map(|kind| container.probe(kind).is_some().then_some(kind));
         self.slots[index].started_up = None;
@@ -62,11 +65,11 @@ impl Pod {
         }
     }
 
-    /// The pod ends: of its probes only readiness goes on (PROBE-05).
+    /// The pod ends: of its probes only readiness goes on (PROBE-05). What the others are still to say doesn't matter any more.
     pub(super) fn retire_probes(&mut self, out: &Out<'_>) {
         let tasks = self.slots.iter_mut().flat_map(|slot| &mut slot.probes);
         for task in tasks.filter(|task| task.prober.kind() != ProbeKind::Readiness) {
-            task.due = Some(out.now);
+            (task.due, task.asked) = (Some(out.now), None);
         }
     }
 
@@ -83,6 +86,13 @@ impl Pod {
         let overdue = self.wake.is_some_and(|due| due <= out.now);
         let changed = self.probed(result, out);
         overdue || changed || self.drive_probes(out)
+    }
+
+    /// Nobody is there any more whom the probes could tell anything.
+    pub(super) fn forget_probes(&mut self) {
+        for task in self.slots.iter_mut().flat_map(|slot| &mut slot.probes) {
+            (task.due, task.asked) = (None, None);
+        }
     }
 
     /// Looks at every probe that is due. Returns true if that changed a verdict.

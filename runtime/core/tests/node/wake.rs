@@ -106,3 +106,17 @@ fn an_answer_of_a_probe_that_comes_late_hides_nothing_that_is_due_meanwhile() {
     world.run_for(0.0);
     assert_eq!(world.starts("a1"), [0.0, 1.0, 15.0]);
 }
+
+#[test]
+fn a_probe_that_is_under_way_when_the_pod_ends_is_not_the_first_of_others() {
+    let slow = Script { probe_delay: secs(3), on_signal: OnSignal::Ignores, ..Script::default() };
+    let a0 = ContainerSpec { liveness_probe: Some(probe(Handler::Exec)), ..container("a0") };
+    let mut world = World::with(pod(Always, vec![], vec![a0]), &[("a0", slow)]);
+    world.run_until(21.0);
+    world.delete(None);
+    world.run_until(24.0);
+    assert_eq!(world.node.next_wake(), Some(Instant::from_secs(1051)), "KILL, and nothing before");
+    // Of one that is gone nobody asks anything any more, however long its end takes.
+    world.delete(Some(0));
+    assert_eq!(world.node.next_wake(), None);
+}

@@ -39,33 +39,58 @@ fn the_tables_order_holds_whatever_order_they_come_in() {
     }
 }
 
+/// A pod of which nobody may know what it uses.
+type Known = (i32, Option<i64>, i64);
+
 // spec: RES-09
 #[test]
-fn any_two_pods_go_in_the_order_of_the_three_criteria() {
-    let numbers = [0, 1, 10, 11];
-    let all: Vec<Pod> = [-1, 0, 7]
+fn any_two_pods_go_in_the_order_of_the_criteria_of_each_shortage() {
+    let usages = [None, Some(0), Some(1), Some(10), Some(11)];
+    let all: Vec<Known> = [-1, 0, 7]
         .into_iter()
         .flat_map(|priority| {
-            numbers.into_iter().flat_map(move |usage| numbers.map(|request| (priority, usage, request)))
+            usages.into_iter().flat_map(move |usage| [0, 1, 10, 11].map(|request| (priority, usage, request)))
         })
         .collect();
-    for (a, b) in all.iter().flat_map(|a| all.iter().map(move |b| (*a, *b))) {
-        let mut pods = [candidate('a', a), candidate('b', b)];
-        rank(&mut pods, Pressure::Memory);
-        let expected = if goes_before(b, a) { ['b', 'a'] } else { ['a', 'b'] };
-        assert_eq!(pods.map(|candidate| candidate.pod), expected, "{a:?} and {b:?}");
+    for pressure in [Pressure::Memory, Pressure::Disk, Pressure::Pid] {
+        let goes_before = if pressure == Pressure::Pid { goes_before_for_processes } else { goes_before };
+        for (a, b) in all.iter().flat_map(|a| all.iter().map(move |b| (*a, *b))) {
+            let one = |name, (priority, usage, request): Known| Candidate {
+                usage: usage.map(|usage| Quantity::new(usage, Notation::Binary)),
+                ..candidate(name, (priority, 0, request))
+            };
+            let mut pods = [one('a', a), one('b', b)];
+            rank(&mut pods, pressure);
+            let expected = if goes_before(b, a) { ['b', 'a'] } else { ['a', 'b'] };
+            assert_eq!(pods.map(|candidate| candidate.pod), expected, "{pressure:?}: {a:?} and {b:?}");
+        }
     }
 }
 
-fn goes_before(one: Pod, other: Pod) -> bool {
-    let exceeds = |(_, usage, request): Pod| usage > request;
-    if exceeds(one) != exceeds(other) {
-        return exceeds(one);
+/// "Pod selection for kubelet eviction", the three criteria. Pods without figures go before all others (upstream's answers, family
+/// `eviction_rank`); among them priority decides.
+fn goes_before(one: Known, other: Known) -> bool {
+    let excess = |(_, usage, request): Known| usage.map(|usage| usage - request);
+    match (excess(one), excess(other)) {
+        (None, None) => one.0 < other.0,
+        (None, Some(_)) => true,
+        (Some(_), None) => false,
+        (Some(mine), Some(theirs)) if (mine > 0) != (theirs > 0) => mine > 0,
+        (Some(_), Some(_)) if one.0 != other.0 => one.0 < other.0,
+        (Some(mine), Some(theirs)) => mine > theirs,
     }
+}
+
+/// The same section: "inodes and PIDs have no requests", so the pods' relative priority decides, and then how many it uses; those
+/// without figures first.
+fn goes_before_for_processes(one: Known, other: Known) -> bool {
     if one.0 != other.0 {
         return one.0 < other.0;
     }
-    one.1 - one.2 > other.1 - other.2
+    match (one.1, other.1) {
+        (mine, Some(theirs)) => mine.is_none_or(|mine| mine > theirs),
+        (_, None) => false,
+    }
 }
 
 fn permutations(length: usize) -> Vec<Vec<usize>> {
