@@ -18,12 +18,14 @@ use tokio::sync::{Semaphore, broadcast, mpsc};
 use tokio::task::AbortHandle;
 
 use crate::addresses::Addresses;
+use crate::hooks::Remark;
 use crate::images::NoImage;
-use crate::instance;
+use crate::instance::{self, MessagePolicy};
 use crate::local::{AgentConfig, pod_folder};
 use crate::logs::Logs;
 use crate::notice::{ContainerView, Notice};
 use crate::pod::{LocalPod, Sandbox, Work};
+use crate::probes::Target;
 use crate::process::ThisMachine;
 use crate::volumes::Volumes;
 use crate::{hooks, probes};
@@ -55,6 +57,8 @@ enum Answer {
     Image { instance: InstanceRef, image: Image },
     /// The pod's sandbox was made, or not.
     SetUp { pod: PodUid, attempt: u32, result: Result<Sandbox, (&'static str, String)> },
+    /// A hook ran, or not.
+    Hook { instance: InstanceRef, hook: Hook, result: Result<Option<Remark>, String> },
     /// An instance was started, or not.
     Started { instance: InstanceRef, result: Result<Container, StartError> },
 }
@@ -166,9 +170,6 @@ impl Driver {
     fn answered(&mut self, answer: Answer) {
         match answer {
             Answer::Fact(input) => {
-                if let Input::HookDone { instance, hook, .. } = &input {
-                    self.hooks.remove(&(instance.clone(), *hook));
-                }
                 if let Input::Exited { instance, .. } = &input {
                     self.instances.remove(instance);
                 }
@@ -188,6 +189,14 @@ impl Driver {
             }
             Answer::SetUp { pod, attempt, result } => self.was_set_up(pod, attempt, result),
             Answer::Started { instance, result } => self.started(instance, result),
+            Answer::Hook { instance, hook, result } => {
+                self.hooks.remove(&(instance.clone(), hook));
+                if let Ok(Some(Remark { reason, message })) = &result {
+                    let (instance, message) = (instance.clone(), message.clone());
+                    self.fact(Input::Remark { instance, reason: (*reason).into(), message });
+                }
+                self.fact(Input::HookDone { instance, hook, result: result.map(|_| ()) });
+            }
         }
     }
 
@@ -225,10 +234,12 @@ impl Driver {
         self.instances.insert(instance.clone(), Slot::Running(container.clone()));
         let id = container.id().to_owned();
         self.fact(Input::Started { instance: instance.clone(), id });
+        let definition = self.pods.get(&instance.pod).and_then(|local| local.container(&instance.container));
+        let policy = definition.map(MessagePolicy::of).unwrap_or_default();
         let answer = self.answer.clone();
         tokio::spawn(async move {
             let outcome = container.wait().await;
-            let message = instance::reason(container.detail());
+            let message = instance::last_words(&container, outcome, policy);
             let _ = answer.send(Answer::Fact(Input::Exited { instance, outcome, message }));
         });
     }
@@ -267,6 +278,7 @@ impl Driver {
             Action::Forget { pod } => {
                 self.pods.remove(&pod);
                 self.logs.forget(&pod);
+                self.tell(Notice::Forgotten { at: self.now(), pod });
             }
             // Nothing is kept beyond the end of the process yet.
             Action::Persist { .. } => {}
@@ -360,7 +372,8 @@ impl Driver {
         let (running, probing) = (running.clone(), self.probing.clone());
         self.answer_async(async move {
             let _turn = probing.acquire_owned().await;
-            let (result, message) = probes::run(&probe, &container, &running, ip, timeout).await;
+            let target = Target { container: &container, running: &running, ip };
+            let (result, message) = probes::run(&probe, target, timeout).await;
             Answer::Fact(Input::ProbeResult { instance, kind, run, result, message })
         });
     }
@@ -378,8 +391,8 @@ impl Driver {
         };
         let (running, key) = (running.clone(), (instance.clone(), hook));
         let task = self.answer_async(async move {
-            let result = hooks::run(&handler, &container, &running, ip).await;
-            Answer::Fact(Input::HookDone { instance, hook, result })
+            let target = Target { container: &container, running: &running, ip };
+            Answer::Hook { instance, hook, result: hooks::run(&handler, target).await }
         });
         self.hooks.insert(key, task);
     }

@@ -1,31 +1,69 @@
 //! Lifecycle hooks on the wire: exec in the container, HTTP GET.
 
-use std::net::Ipv4Addr;
+use std::net::SocketAddr;
 
-use husk_engine::Container as Running;
-use husk_engine::net::Protocol;
-use k8s_openapi::api::core::v1::{Container, LifecycleHandler};
+use k8s_openapi::api::core::v1::{HTTPGetAction, LifecycleHandler};
 
 use crate::instance::{ExecFailure, exec};
-use crate::probes;
+use crate::probes::http::{self, Caller, GetError};
+use crate::probes::{ConnectionError, Target};
+
+/// A hook that ran, with what people should know of it.
+pub(crate) type Done = Option<Remark>;
+
+/// Something that people should look at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Remark {
+    /// As in an event.
+    pub(crate) reason: &'static str,
+    /// In words.
+    pub(crate) message: String,
+}
 
 /// Runs a hook to its end. The core times `sleep` itself.
-pub(crate) async fn run(
-    handler: &LifecycleHandler,
-    container: &Container,
-    running: &Running,
-    ip: Ipv4Addr,
-) -> Result<(), String> {
+pub(crate) async fn run(handler: &LifecycleHandler, target: Target<'_>) -> Result<Done, String> {
     match (&handler.exec, &handler.http_get) {
         (Some(action), _) => {
-            let done = exec(running, action.command.as_deref().unwrap_or_default()).await;
-            done.map_err(|(ExecFailure::Failed(message) | ExecFailure::NotRun(message))| message)
+            let done = exec(target.running, action.command.as_deref().unwrap_or_default()).await;
+            done.map(|()| None).map_err(|(ExecFailure::Failed(message) | ExecFailure::NotRun(message))| message)
         }
         (None, Some(action)) => {
-            let address = probes::address(action.host.as_deref(), &action.port, container, ip)?;
-            // Whatever the status, the hook was delivered (HOOK-03).
-            probes::http::get(action, address, running.locate(Protocol::Tcp, address)).await.map(|_| ())
+            let address = target.address(action.host.as_deref(), &action.port)?;
+            get(action, address, |address| target.reach(address)).await
         }
         (None, None) => Err("this kind of hook is not supported yet: use exec, httpGet or sleep".into()),
     }
+}
+
+/// Whatever the status, the hook was delivered (HOOK-03).
+async fn get(
+    action: &HTTPGetAction,
+    address: SocketAddr,
+    reach: impl Fn(SocketAddr) -> SocketAddr,
+) -> Result<Done, String> {
+    let error = match http::get(action, address, Caller::Hook, &reach).await {
+        Ok(_) => return Ok(None),
+        Err(error) => error,
+    };
+    if !matches!(error, GetError::NoAnswer { error: ConnectionError::NotTls, .. }) {
+        return Err(error.to_string());
+    }
+    // Hooks once ignored their scheme, and manifests were written that go by that.
+    match http::get(&in_the_clear(action), address, Caller::Hook, &reach).await {
+        Ok(_) => {
+            let message =
+                format!("request to HTTPS lifecycle hook {address} got HTTP response, retry with HTTP succeeded");
+            Ok(Some(Remark { reason: "LifecycleHTTPFallback", message }))
+        }
+        Err(_) => Err(error.to_string()),
+    }
+}
+
+/// The same, without TLS and so without what only TLS may carry.
+fn in_the_clear(action: &HTTPGetAction) -> HTTPGetAction {
+    let mut action = HTTPGetAction { scheme: Some("HTTP".into()), ..action.clone() };
+    if let Some(headers) = &mut action.http_headers {
+        headers.retain(|header| !header.name.eq_ignore_ascii_case("authorization"));
+    }
+    action
 }

@@ -1,7 +1,9 @@
 //! A container instance that runs, as probes and hooks use it.
 
 use husk_core::io::Outcome;
+use husk_core::termination_message;
 use husk_engine::Container;
+use k8s_openapi::api::core::v1::Container as Definition;
 
 /// So much of an exec's output goes into a message.
 const MOST_OUTPUT: usize = 10 * 1024;
@@ -23,6 +25,38 @@ pub(crate) fn reason(detail: Option<String>) -> String {
         tracing::debug!(reason, place, "trap");
     }
     reason.to_owned()
+}
+
+/// The termination message of a container that ended: why it trapped, and what it said last (STATE-06).
+pub(crate) fn last_words(container: &Container, outcome: Outcome, policy: MessagePolicy) -> String {
+    let mut said = termination_message::from_file(container.last_words());
+    if said.is_empty() && policy == MessagePolicy::FallbackToLogsOnError && outcome.exit_code() != 0 {
+        let lines = container.lines();
+        let lines: Vec<_> =
+            lines.iter().map(|line| [&*line.text, if line.partial { "" } else { "\n" }].concat()).collect();
+        said = termination_message::from_log(lines.iter().map(String::as_str));
+    }
+    termination_message::join(&reason(container.detail()), &said)
+}
+
+/// `terminationMessagePolicy`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum MessagePolicy {
+    /// What is in the file.
+    #[default]
+    File,
+    /// The end of the log if there is nothing in the file and it failed.
+    FallbackToLogsOnError,
+}
+
+impl MessagePolicy {
+    /// Of a container.
+    pub(crate) fn of(container: &Definition) -> Self {
+        match container.termination_message_policy.as_deref() {
+            Some("FallbackToLogsOnError") => Self::FallbackToLogsOnError,
+            _ => Self::File,
+        }
+    }
 }
 
 /// How a command in a container ended that did not end well, in words.

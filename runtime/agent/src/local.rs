@@ -141,6 +141,11 @@ impl LocalNode {
         driver.await.map_err(|error| AgentError::Lost(error.to_string()))
     }
 
+    /// `spec.nodeName` of its pods.
+    pub fn node_name(&self) -> &str {
+        &self.node_name
+    }
+
     /// The wall-clock time of [`husk_core::Instant::ZERO`].
     pub fn epoch(&self) -> SystemTime {
         self.began

@@ -29,8 +29,15 @@ pub enum Notice {
         /// What the status doesn't say, by container.
         views: Arc<[ContainerView]>,
     },
-    /// Nothing is left of the pod.
+    /// The pod object is gone. Something of the pod may still run.
     Gone {
+        /// When.
+        at: Instant,
+        /// Which pod.
+        pod: PodUid,
+    },
+    /// Nothing is left of the pod: its uid may be used again.
+    Forgotten {
         /// When.
         at: Instant,
         /// Which pod.

@@ -138,6 +138,7 @@ impl LocalPod {
             config.hosts = vec![(format!("{}.{}", hostname.name, hostname.domain), ip)];
         }
         config.hostname = hostname.name;
+        config.last_words = container.termination_message_path.clone().filter(|path| !path.is_empty());
         config.memory_limit = allocated.and_then(memory_limit);
         Ok(config)
     }

@@ -61,6 +61,18 @@ fn a_probe_has_exactly_one_action() {
     }
 }
 
+#[test]
+fn http2_is_for_the_clear_only() {
+    let of = |more: &str| errors(&manifest(&format!(", livenessProbe: {{httpGet: {{path: /, port: 80{more}}}}}"), ""));
+    let field = "spec.containers[0].livenessProbe.httpGet.protocol";
+    for well in ["", ", protocol: HTTP1", ", protocol: HTTP2", ", protocol: HTTP1, scheme: HTTPS"] {
+        assert_eq!(of(well), [], "{well}");
+    }
+    for ill in [", protocol: HTTP2, scheme: HTTPS", ", protocol: HTTP3"] {
+        assert!(matches!(&of(ill)[..], [(path, _)] if path == field), "{ill}: {:?}", of(ill));
+    }
+}
+
 // spec: PROBE-02
 #[test]
 fn probes_have_the_documented_defaults_and_bounds() {

@@ -157,6 +157,15 @@ pub enum Input {
         /// What went wrong, if anything.
         result: Result<(), String>,
     },
+    /// Something that people should know about an instance, and that changes nothing: recorded as an event of type Warning.
+    Remark {
+        /// About which.
+        instance: InstanceRef,
+        /// Of the event.
+        reason: Word,
+        /// For people.
+        message: String,
+    },
     /// A client set a condition that isn't built in (COND-05).
     ConditionSet {
         /// The pod.
@@ -260,6 +269,7 @@ impl Input {
             | Self::ProbeResult { instance, .. }
             | Self::ResourcesUpdated { instance, .. }
             | Self::ResourcesFailed { instance, .. }
+            | Self::Remark { instance, .. }
             | Self::HookDone { instance, .. } => instance.pod.clone(),
         };
         Some(pod)

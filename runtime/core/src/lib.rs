@@ -53,6 +53,7 @@ pub mod spec;
 pub mod status;
 pub mod status_manager;
 pub mod statuses;
+pub mod termination_message;
 pub mod termination_order;
 #[cfg(test)]
 #[path = "../tests/fleet/mod.rs"]

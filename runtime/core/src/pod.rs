@@ -253,11 +253,11 @@ impl Pod {
         out: &mut Out<'_>,
         slot: Option<usize>,
         kind: EventKind,
-        reason: &'static str,
+        reason: impl Into<Word>,
         message: impl Into<String>,
     ) {
         let field_path = slot.map(|slot| self.slots[slot].field_path()).unwrap_or_default();
-        let event = self.recorder.record(&self.uid, out.now, field_path, kind, Word::Borrowed(reason), message.into());
+        let event = self.recorder.record(&self.uid, out.now, field_path, kind, reason.into(), message.into());
         out.order(Action::Record { event });
     }
 }

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use husk_core::io::Outcome;
 use tempfile::TempDir;
@@ -14,8 +14,9 @@ use crate::engine::Engine;
 use crate::exec::Exec;
 use crate::guest::Guest;
 use crate::image::{DEFAULT_PATH, Image, ImageError, ModuleFile};
+use crate::last_words::LastWords;
 use crate::limits::{Account, Meter};
-use crate::log::{Log, Stream};
+use crate::log::{Line, Log, Stream};
 use crate::net::{Egress, PodAddress, PodNet, Protocol};
 use crate::outcome::Ended;
 use crate::program::Program;
@@ -70,6 +71,9 @@ pub struct ContainerConfig {
     pub memory_limit: Option<u64>,
     /// Fuel that an instance may use in its life.
     pub fuel_budget: Option<u64>,
+    /// Absolute path of the file that the guest may write its last words to, for [`Container::last_words`]. It is there and empty when
+    /// the guest starts, unless a read-only directory with other files is in its place.
+    pub last_words: Option<String>,
     /// Keep standard input open, to be written by [`Container::stdin`]. It is empty otherwise.
     pub stdin: bool,
 }
@@ -91,6 +95,7 @@ impl ContainerConfig {
             egress: Egress::Deny,
             memory_limit: None,
             fuel_budget: None,
+            last_words: None,
             stdin: false,
         }
     }
@@ -137,6 +142,9 @@ struct Inner {
     stop: watch::Sender<Option<i32>>,
     ready: watch::Sender<Option<bool>>,
     stdin: Mutex<Option<DuplexStream>>,
+    log: Log,
+    /// Lines that were in the log before.
+    lines_before: u64,
 }
 
 impl Drop for Inner {
@@ -153,12 +161,14 @@ pub(crate) struct ExecContext {
     address: Arc<PodAddress>,
     memory: Arc<Account>,
     pub(crate) ended: watch::Sender<Option<Ended>>,
+    last_words: OnceLock<Vec<u8>>,
 }
 
 impl Container {
     pub(crate) async fn start(engine: Engine, mut config: ContainerConfig, log: Log) -> Result<Self, StartError> {
         complete(&mut config);
-        let root = root::add(&mut config, engine.scratch())?;
+        let mut own = root::add(&mut config, engine.scratch())?;
+        let last_words = LastWords::prepare(&mut config, engine.scratch(), &mut own)?;
         let address = Arc::new(PodAddress {
             ip: config.ip,
             hostname: config.hostname.clone(),
@@ -167,7 +177,14 @@ impl Container {
             ports: engine.ports().clone(),
         });
         let memory = Arc::new(Account::new(config.memory_limit));
-        let context = Arc::new(ExecContext { engine, config, address, memory, ended: watch::Sender::new(None) });
+        let context = Arc::new(ExecContext {
+            engine,
+            config,
+            address,
+            memory,
+            ended: watch::Sender::new(None),
+            last_words: OnceLock::new(),
+        });
         let (module, argv) = context.module(&context.config.command, &context.config.args);
         let program = context.engine.program(module).await?;
 
@@ -194,14 +211,19 @@ impl Container {
             stop: stop.clone(),
             ready,
             stdin: Mutex::new(stdin),
+            lines_before: log.len(),
+            log: log.clone(),
             context: context.clone(),
         };
         let engine = context.engine.clone();
         engine.threads().spawn(async move {
             // However this task ends, those who wait for the container hear of it.
-            let end = End { context, log, root };
+            let end = End { context, log, own };
             let ended = end.context.run(program, guest, stop.subscribe()).await;
             end.log.flush();
+            if let Some(last_words) = last_words.and_then(|file| file.read()) {
+                let _ = end.context.last_words.set(last_words);
+            }
             end.context.ended.send_replace(Some(ended));
         });
         Ok(Self(Arc::new(inner)))
@@ -254,6 +276,16 @@ impl Container {
         self.0.context.ended.borrow().as_ref().and_then(|ended| ended.detail.clone())
     }
 
+    /// The end of what it wrote to [`ContainerConfig::last_words`], once it has ended.
+    pub fn last_words(&self) -> &[u8] {
+        self.0.context.last_words.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// What it wrote to its log, as far as that is kept: a log may be that of several containers, one after the other.
+    pub fn lines(&self) -> Vec<Line> {
+        self.0.log.lines().into_iter().filter(|line| line.seq >= self.0.lines_before).collect()
+    }
+
     /// What the guest says of its readiness through the lifecycle interface; none if it never said anything.
     pub fn ready(&self) -> Option<bool> {
         *self.0.ready.borrow()
@@ -292,7 +324,7 @@ impl Container {
 struct End {
     context: Arc<ExecContext>,
     log: Log,
-    root: Option<TempDir>,
+    own: Vec<TempDir>,
 }
 
 impl Drop for End {
@@ -303,8 +335,9 @@ impl Drop for End {
             lost
         });
         // Removing takes a while if it is full, and nobody has to wait for it.
-        if let Some(root) = self.root.take() {
-            self.context.engine.threads().spawn_blocking(move || drop(root));
+        let own = std::mem::take(&mut self.own);
+        if !own.is_empty() {
+            self.context.engine.threads().spawn_blocking(move || drop(own));
         }
     }
 }

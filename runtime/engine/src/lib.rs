@@ -27,6 +27,7 @@ mod engine;
 mod exec;
 mod guest;
 mod image;
+mod last_words;
 mod lifecycle;
 mod limits;
 mod log;

@@ -142,6 +142,11 @@ impl Log {
         self.ring().lines.iter().cloned().collect()
     }
 
+    /// Lines that were ever written.
+    pub(crate) fn len(&self) -> u64 {
+        self.ring().next
+    }
+
     /// Lines that were pushed out by newer ones.
     pub fn dropped(&self) -> u64 {
         let ring = self.ring();

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
@@ -17,11 +18,15 @@ use crate::container::{ContainerConfig, Mount};
 /// Begins the name of an engine's directory; the process id follows.
 const PREFIX: &str = "husk-";
 
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
 /// Why a container has no root directory, or no working directory in it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RootError {
     #[error("{}: root directory of the container: {source}", folder.display())]
     Root { folder: PathBuf, source: io::Error },
+    #[error("termination message file {path}: can't be made: {source}")]
+    LastWords { path: String, source: io::Error },
     #[error("workingDir {path}: can't be made: {source}")]
     WorkingDir { path: String, source: io::Error },
     #[error(
@@ -51,13 +56,13 @@ fn is_abandoned(name: &str) -> bool {
 }
 
 /// Adds the root directory to a container's mounts, unless one of them is the root, and makes the working directory. The answer
-/// is what the container may write to; it is removed when that is dropped.
-pub(crate) fn add(config: &mut ContainerConfig, folder: &Path) -> Result<Option<TempDir>, RootError> {
+/// is what is the container's own; it is removed when that is dropped.
+pub(crate) fn add(config: &mut ContainerConfig, folder: &Path) -> Result<Vec<TempDir>, RootError> {
     let own = add_root(config, folder).map_err(|source| RootError::Root { folder: folder.to_path_buf(), source })?;
     if let Some(path) = &config.working_dir {
         add_working_dir(path, &config.mounts, own.as_ref().map(TempDir::path))?;
     }
-    Ok(own)
+    Ok(own.into_iter().collect())
 }
 
 fn add_root(config: &mut ContainerConfig, folder: &Path) -> io::Result<Option<TempDir>> {
@@ -81,10 +86,7 @@ fn add_root(config: &mut ContainerConfig, folder: &Path) -> io::Result<Option<Te
 }
 
 fn add_working_dir(path: &str, mounts: &[Mount], own: Option<&Path>) -> Result<(), RootError> {
-    let wanted = inside(path);
-    let below = |mount: &Mount| wanted.strip_prefix(inside(&mount.guest)).map(Path::to_path_buf).ok();
-    let nearest = mounts.iter().filter_map(|mount| below(mount).map(|rest| (rest, mount)));
-    let Some((rest, mount)) = nearest.min_by_key(|(rest, _)| rest.components().count()) else { return Ok(()) };
+    let Some((rest, mount)) = place(path, mounts) else { return Ok(()) };
     // The container's own directory is made here and now, also where the guest is not to write.
     if !mount.read_only || own == Some(&mount.host) {
         return make(&mount.host, &rest).map_err(|source| RootError::WorkingDir { path: path.into(), source });
@@ -95,23 +97,39 @@ fn add_working_dir(path: &str, mounts: &[Mount], own: Option<&Path>) -> Result<(
     }
 }
 
+/// The mount that a path is in, and what is left of the path there.
+pub(crate) fn place<'a>(path: &str, mounts: &'a [Mount]) -> Option<(PathBuf, &'a Mount)> {
+    let wanted = inside(path);
+    let below = |mount: &Mount| wanted.strip_prefix(inside(&mount.guest)).map(Path::to_path_buf).ok();
+    let nearest = mounts.iter().filter_map(|mount| below(mount).map(|rest| (rest, mount)));
+    nearest.min_by_key(|(rest, _)| rest.components().count())
+}
+
 /// Makes a directory and those above it. Links are the guests' and may lead anywhere: none is followed, and what is behind one
 /// is left as it is.
-fn make(base: &Path, rest: &Path) -> io::Result<()> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mut folder = rustix::fs::open(base, flags, Mode::empty())?;
+pub(crate) fn make(base: &Path, rest: &Path) -> io::Result<()> {
+    let mut folder = rustix::fs::open(base, FOLDER, Mode::empty())?;
     for part in rest {
         match rustix::fs::mkdirat(&folder, part, Mode::from_raw_mode(0o755)) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
-        folder = match rustix::fs::openat(&folder, part, flags | OFlags::NOFOLLOW, Mode::empty()) {
+        folder = match rustix::fs::openat(&folder, part, FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
             Ok(next) => next,
             Err(Errno::NOTDIR | Errno::LOOP) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
     }
     Ok(())
+}
+
+/// A directory below another one, by no link.
+pub(crate) fn walk(base: &Path, rest: &Path) -> io::Result<OwnedFd> {
+    let mut folder = rustix::fs::open(base, FOLDER, Mode::empty())?;
+    for part in rest {
+        folder = rustix::fs::openat(&folder, part, FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
+    }
+    Ok(folder)
 }
 
 fn writable(config: &mut ContainerConfig, folder: &Path, guest: &str) -> io::Result<TempDir> {
@@ -121,6 +139,6 @@ fn writable(config: &mut ContainerConfig, folder: &Path, guest: &str) -> io::Res
 }
 
 /// A path below a root, whatever `..` is in it.
-fn inside(path: &str) -> PathBuf {
+pub(crate) fn inside(path: &str) -> PathBuf {
     Path::new(path).components().filter(|part| matches!(part, Component::Normal(_))).collect()
 }

@@ -1,93 +1,140 @@
-//! HTTP GET for probes and hooks, with upstream's habits: default headers, redirects on the same host only.
+//! HTTP GET for probes and hooks, with upstream's habits: default headers, no look at certificates, redirects on the same host.
 
 use std::net::SocketAddr;
 
-use http_body_util::{BodyExt, Empty, Limited};
-use hyper::body::Bytes;
-use hyper::header::{ACCEPT, HOST, HeaderName, HeaderValue, LOCATION, USER_AGENT};
-use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use http_body_util::{BodyExt, Empty};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT};
+use hyper::{Request, Response, Uri};
 use k8s_openapi::api::core::v1::HTTPGetAction;
-use tokio::net::TcpStream;
 
-/// How we call ourselves, as upstream's probes do.
-const PROBE_AGENT: &str = concat!("kube-probe/1.37 husk/", env!("CARGO_PKG_VERSION"));
+use super::connection::{Connection, ConnectionError, Speech};
+use super::url::{join, parse};
+
 /// So much of an answer is read.
 const MOST_BODY: usize = 10 * 1024;
 /// So many redirects are followed.
 const MOST_REDIRECTS: usize = 10;
+/// Statuses that mean a redirect if they come with a Location.
+const REDIRECTS: [u16; 5] = [301, 302, 303, 307, 308];
 
-/// What came back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// A status from 200 to 399.
-    Well,
-    /// A redirect that isn't followed; to where.
-    Elsewhere(String),
-    /// Another status, with the beginning of the body.
-    Bad(u16, String),
+/// Who asks: how we call ourselves, as upstream does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// A probe.
+    Probe,
+    /// A lifecycle hook.
+    Hook,
 }
 
-/// Gets what the action names from the pod at `address`, which the node reaches `at` (another one for ports that it may not
-/// bind itself).
-pub(crate) async fn get(action: &HTTPGetAction, address: SocketAddr, at: SocketAddr) -> Result<Answer, String> {
-    if action.scheme.as_deref().is_some_and(|scheme| scheme.eq_ignore_ascii_case("https")) {
-        return Err("scheme HTTPS is not supported yet: probe over HTTP".into());
-    }
-    let mut path = match action.path.as_deref() {
-        None | Some("") => "/".to_owned(),
-        Some(path) if path.starts_with('/') => path.to_owned(),
-        Some(path) => format!("/{path}"),
-    };
-    for _ in 0..=MOST_REDIRECTS {
-        let response = once(action, address, at, &path).await?;
-        let status = response.status();
-        if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
-            return judge(response).await;
-        }
-        let location = response.headers().get(LOCATION).and_then(|to| to.to_str().ok()).map(str::to_owned);
-        match location.as_deref().map(|to| on_this_host(to, &path, address)) {
-            Some(Some(next)) => path = next,
-            Some(None) => return Ok(Answer::Elsewhere(location.unwrap_or_default())),
-            None => return Err(format!("{status} without a Location")),
+impl Caller {
+    pub(crate) const fn user_agent(self) -> &'static str {
+        match self {
+            Self::Probe => concat!("kube-probe/1.37 husk/", env!("CARGO_PKG_VERSION")),
+            Self::Hook => concat!("kube-lifecycle/1.37 husk/", env!("CARGO_PKG_VERSION")),
         }
     }
-    Ok(Answer::Elsewhere(format!("stopped after {MOST_REDIRECTS} redirects")))
+}
+
+/// What came back, after the redirects that are followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// Its status.
+    pub(crate) status: u16,
+    /// The beginning of its body, or why that didn't come.
+    pub(crate) body: Result<String, String>,
+}
+
+/// Why nothing came back.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GetError {
+    /// The action can't be sent; names its field.
+    #[error("{0}")]
+    Unsendable(String),
+    /// There is no answer.
+    #[error("Get \"{url}\": {error}")]
+    NoAnswer {
+        /// What was asked for.
+        url: Uri,
+        /// Why not.
+        error: ConnectionError,
+    },
+}
+
+/// Gets what the action names at `address`. `reach` says where the node connects to for an address, which may be another one for
+/// ports that it can't bind itself.
+pub(crate) async fn get(
+    action: &HTTPGetAction,
+    address: SocketAddr,
+    caller: Caller,
+    reach: impl Fn(SocketAddr) -> SocketAddr,
+) -> Result<Answer, GetError> {
+    let mut url = url(action, address)?;
+    let mut headers = headers(action, caller)?;
+    let mut redirects = 0;
+    loop {
+        // The connection has to live until the body is read.
+        let (_connection, response) = once(&url, &headers, &reach).await?;
+        let Some((next, keeps_name)) = redirect(&response, &url).filter(|_| redirects < MOST_REDIRECTS) else {
+            return Ok(Answer { status: response.status().as_u16(), body: body(response).await });
+        };
+        // Who is named anew isn't called by the old name.
+        if !keeps_name {
+            headers.remove(HOST);
+        }
+        redirects += 1;
+        url = next;
+    }
+}
+
+/// What an action asks for.
+pub(crate) fn url(action: &HTTPGetAction, address: SocketAddr) -> Result<Uri, GetError> {
+    let scheme = if is_https(action) { "https" } else { "http" };
+    parse(scheme, &address.to_string(), action.path.as_deref().unwrap_or_default()).ok_or_else(|| {
+        GetError::Unsendable(format!(
+            "httpGet.path: `{}` can't be asked for",
+            action.path.as_deref().unwrap_or_default()
+        ))
+    })
+}
+
+pub(crate) fn is_https(action: &HTTPGetAction) -> bool {
+    action.scheme.as_deref().is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"))
 }
 
 async fn once(
-    action: &HTTPGetAction,
-    address: SocketAddr,
-    at: SocketAddr,
-    path: &str,
-) -> Result<Response<hyper::body::Incoming>, String> {
-    let stream = TcpStream::connect(at).await.map_err(|error| format!("dial tcp {address}: {error}"))?;
-    let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
-        .preserve_header_case(true)
-        .title_case_headers(true)
-        .handshake(TokioIo::new(stream))
-        .await
-        .map_err(|error| error.to_string())?;
-    // Ends with the request: nobody else holds its other half.
-    let connection = tokio::spawn(connection);
-    let answer = sender.send_request(request(action, address, path)?).await;
-    if answer.is_err() {
-        connection.abort();
-    }
-    answer.map_err(|error| format!("Get \"http://{address}{path}\": {error}"))
+    url: &Uri,
+    headers: &HeaderMap,
+    reach: impl Fn(SocketAddr) -> SocketAddr,
+) -> Result<(Connection, Response<Incoming>), GetError> {
+    let speech = if url.scheme_str() == Some("https") { Speech::Tls } else { Speech::Plain };
+    let port = url.port_u16().unwrap_or(if speech == Speech::Tls { 443 } else { 80 });
+    let host = url.host().unwrap_or_default();
+    let ip = host.trim_matches(['[', ']']).parse();
+    let ip = ip.map_err(|_| GetError::Unsendable(format!("`{host}` is not an address")))?;
+    let address = SocketAddr::new(ip, port);
+    let answer = async {
+        let mut request = Request::new(Empty::<Bytes>::new());
+        *request.uri_mut() = url.clone();
+        *request.headers_mut() = headers.clone();
+        let mut connection = Connection::open(address, reach(address), speech).await?;
+        let response = connection.send(request).await?;
+        Ok((connection, response))
+    };
+    answer.await.map_err(|error| GetError::NoAnswer { url: url.clone(), error })
 }
 
-fn request(action: &HTTPGetAction, address: SocketAddr, path: &str) -> Result<Request<Empty<Bytes>>, String> {
-    let mut request = Request::get(path).body(Empty::new()).map_err(|error| format!("path `{path}`: {error}"))?;
-    let headers = request.headers_mut();
+/// The headers to send, but for Host if nobody asked for one.
+fn headers(action: &HTTPGetAction, caller: Caller) -> Result<HeaderMap, GetError> {
+    let mut headers = HeaderMap::new();
     for header in action.http_headers.iter().flatten() {
-        let bad = || format!("httpHeaders: `{}` can't be sent", header.name);
-        let name: HeaderName = header.name.parse().map_err(|_| bad())?;
-        let value = HeaderValue::from_str(&header.value).map_err(|_| bad())?;
+        let bad = |_| GetError::Unsendable(format!("httpHeaders: `{}` can't be sent", header.name));
+        let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|error| bad(error.to_string()))?;
+        let value = HeaderValue::from_str(&header.value).map_err(|error| bad(error.to_string()))?;
         headers.append(name, value);
     }
     // Given but empty means: don't send.
-    for (name, value) in [(USER_AGENT, PROBE_AGENT), (ACCEPT, "*/*")] {
+    for (name, value) in [(USER_AGENT, caller.user_agent()), (ACCEPT, "*/*")] {
         match headers.get(&name) {
             None => {
                 headers.insert(name, HeaderValue::from_static(value));
@@ -98,41 +145,37 @@ fn request(action: &HTTPGetAction, address: SocketAddr, path: &str) -> Result<Re
             Some(_) => {}
         }
     }
-    if !headers.contains_key(HOST) {
-        let host = HeaderValue::from_str(&address.to_string()).map_err(|error| error.to_string())?;
-        headers.insert(HOST, host);
+    if headers.get(HOST).is_some_and(HeaderValue::is_empty) {
+        headers.remove(HOST);
     }
-    Ok(request)
+    Ok(headers)
 }
 
-async fn judge(response: Response<hyper::body::Incoming>) -> Result<Answer, String> {
-    let status = response.status().as_u16();
-    if (200..400).contains(&status) {
-        return Ok(Answer::Well);
-    }
-    // What is longer doesn't matter: the status is what counts.
-    let body = Limited::new(response.into_body(), MOST_BODY).collect().await.map(|body| body.to_bytes());
-    let text = body.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-    Ok(Answer::Bad(status, text))
-}
-
-/// The path on this host that a Location means; none if it is on another host.
-fn on_this_host(location: &str, from: &str, address: SocketAddr) -> Option<String> {
-    if let Some(rest) = location.strip_prefix("http://") {
-        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-        let same = name == address.ip().to_string()
-            && host.rsplit_once(':').is_none_or(|(_, p)| p == address.port().to_string());
-        return same.then(|| if path.is_empty() { "/".into() } else { path.to_owned() });
-    }
-    if location.contains("://") || location.starts_with("//") {
+/// Where an answer leads on the same host, and whether its host goes on to be called as before.
+fn redirect(response: &Response<Incoming>, from: &Uri) -> Option<(Uri, bool)> {
+    if !REDIRECTS.contains(&response.status().as_u16()) {
         return None;
     }
-    if location.starts_with('/') {
-        return Some(location.to_owned());
+    let location = response.headers().get(LOCATION)?.to_str().ok()?;
+    let (next, is_absolute) = join(from, location)?;
+    (next.host() == from.host()).then_some((next, !is_absolute))
+}
+
+/// The beginning of a body; what follows is of no interest.
+async fn body(response: Response<Incoming>) -> Result<String, String> {
+    let mut read = Vec::new();
+    let mut body = response.into_body();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| error.to_string())?;
+        if let Ok(data) = frame.into_data() {
+            read.extend_from_slice(&data);
+        }
+        if read.len() >= MOST_BODY {
+            read.truncate(MOST_BODY);
+            break;
+        }
     }
-    let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
-    Some(format!("{folder}/{location}"))
+    Ok(String::from_utf8_lossy(&read).into_owned())
 }
 
 #[cfg(test)]
@@ -180,18 +223,23 @@ mod tests {
         format!("HTTP/1.1 {status}\r\n{headers}Content-Length: 2\r\nConnection: close\r\n\r\nno")
     }
 
+    async fn asked(action: &HTTPGetAction, address: SocketAddr) -> Answer {
+        get(action, address, Caller::Probe, |address| address).await.expect("an answer")
+    }
+
     #[tokio::test]
-    async fn statuses_from_200_to_399_are_well_and_headers_are_as_asked() {
+    async fn the_answer_is_told_and_headers_are_as_asked() {
         let (address, requests) = server(vec![answer("204 x", ""), answer("503 x", ""), answer("200 x", "")]).await;
         let plain = action("healthz", &[]);
-        assert_eq!(get(&plain, address, address).await, Ok(Answer::Well));
-        assert_eq!(get(&plain, address, address).await, Ok(Answer::Bad(503, "no".into())));
+        assert_eq!(asked(&plain, address).await.status, 204);
+        assert_eq!(asked(&plain, address).await, Answer { status: 503, body: Ok("no".into()) });
         let own =
             action("/x", &[("User-Agent", ""), ("Accept", "text/plain"), ("X-A", "1"), ("X-A", "2"), ("Host", "me")]);
-        assert_eq!(get(&own, address, address).await, Ok(Answer::Well));
+        assert_eq!(asked(&own, address).await.status, 200);
         let requests = requests.await.expect("served");
         assert!(requests[0].starts_with("GET /healthz HTTP/1.1\r\n"), "{}", requests[0]);
         assert!(requests[0].contains("User-Agent: kube-probe/1.37") && requests[0].contains("Accept: */*\r\n"));
+        assert!(requests[0].contains(&format!("Host: {address}\r\n")), "{}", requests[0]);
         let own = requests[2].to_lowercase();
         assert!(!own.contains("user-agent") && own.contains("accept: text/plain") && own.contains("host: me"));
         assert_eq!(own.matches("x-a: ").count(), 2);
@@ -200,15 +248,28 @@ mod tests {
     #[tokio::test]
     async fn redirects_are_followed_on_the_same_host_only() {
         let to = |location: &str| answer("302 x", &format!("Location: {location}\r\n"));
-        let (address, requests) = server(vec![to("/b"), to("c"), answer("200 x", "")]).await;
-        assert_eq!(get(&action("/a", &[]), address, address).await, Ok(Answer::Well));
+        let (other_port, there) = server(vec![answer("200 x", "")]).await;
+        let hops = vec![to("/b"), to("c"), to(&format!("http://{other_port}/d"))];
+        let (address, requests) = server(hops).await;
+        assert_eq!(asked(&action("/a", &[("Host", "me")]), address).await.status, 200);
         assert!(requests.await.expect("served")[2].starts_with("GET /c "));
+        // Who names itself is called so; another port is the same host.
+        let there = &there.await.expect("served")[0];
+        assert!(there.starts_with("GET /d ") && there.contains(&format!("Host: {other_port}")), "{there}");
         let (address, _) = server(vec![to("http://elsewhere.example/")]).await;
-        let elsewhere = Answer::Elsewhere("http://elsewhere.example/".into());
-        assert_eq!(get(&action("/", &[]), address, address).await, Ok(elsewhere));
-        let (address, _) = server(vec![to("/again"); 11]).await;
-        assert!(
-            matches!(get(&action("/", &[]), address, address).await, Ok(Answer::Elsewhere(why)) if why.contains("10 redirects"))
-        );
+        assert_eq!(asked(&action("/", &[]), address).await.status, 302);
+        let (address, _) = server(vec![answer("302 x", "")]).await;
+        assert_eq!(asked(&action("/", &[]), address).await.status, 302);
+        let (address, requests) = server(vec![to("/again"); 11]).await;
+        assert_eq!(asked(&action("/", &[]), address).await.status, 302);
+        assert_eq!(requests.await.expect("served").len(), 11);
+    }
+
+    #[tokio::test]
+    async fn a_body_is_read_as_far_as_it_matters() {
+        let long = format!("HTTP/1.1 200 x\r\nContent-Length: 99999999\r\n\r\n{}", "x".repeat(20_000));
+        let (address, _) = server(vec![long, "HTTP/1.1 200 x\r\nContent-Length: 9\r\n\r\nbroken".into()]).await;
+        assert_eq!(asked(&action("/", &[]), address).await.body.map(|body| body.len()), Ok(MOST_BODY));
+        assert!(asked(&action("/", &[]), address).await.body.is_err());
     }
 }

@@ -1,6 +1,9 @@
 //! Probes on the wire: exec in the container, HTTP GET, TCP connect.
 
+mod connection;
 pub(crate) mod http;
+mod tls;
+mod url;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -11,78 +14,97 @@ use husk_engine::net::Protocol;
 use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Probe, TCPSocketAction};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use tokio::net::TcpStream;
+use tokio::time;
 
-use self::http::Answer;
+pub(crate) use self::connection::ConnectionError;
+use self::http::Caller;
 use crate::instance::{ExecFailure, exec};
 
 /// What a probe said, and its output.
 pub(crate) type Verdict = (ProbeOutcome, String);
 
+/// A container that is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target<'a> {
+    /// Its definition.
+    pub(crate) container: &'a Container,
+    /// Its instance.
+    pub(crate) running: &'a Running,
+    /// Its pod's address.
+    pub(crate) ip: Ipv4Addr,
+}
+
+impl Target<'_> {
+    /// Where the node connects to for an address of the pod.
+    pub(crate) fn reach(&self, address: SocketAddr) -> SocketAddr {
+        self.running.locate(Protocol::Tcp, address)
+    }
+
+    /// Where a handler connects to.
+    pub(crate) fn address(&self, host: Option<&str>, port: &IntOrString) -> Result<SocketAddr, String> {
+        address(host, port, self.container, self.ip)
+    }
+}
+
 /// Runs a probe once; after `timeout` it has failed.
-pub(crate) async fn run(
-    probe: &Probe,
-    container: &Container,
-    running: &Running,
-    ip: Ipv4Addr,
-    timeout: Duration,
-) -> Verdict {
-    let verdict = async {
-        match (&probe.exec, &probe.http_get, &probe.tcp_socket) {
-            (Some(exec), _, _) => by_exec(exec.command.as_deref().unwrap_or_default(), running).await,
-            (_, Some(action), _) => by_http(action, container, running, ip).await,
-            (_, _, Some(action)) => by_tcp(action, container, running, ip).await,
-            _ => (ProbeOutcome::Failure, "this kind of probe is not supported yet".into()),
+pub(crate) async fn run(probe: &Probe, target: Target<'_>, timeout: Duration) -> Verdict {
+    let result = match (&probe.exec, &probe.http_get, &probe.tcp_socket) {
+        (Some(exec), _, _) => {
+            return by_exec(exec.command.as_deref().unwrap_or_default(), target.running, timeout).await;
         }
+        (_, Some(action), _) => by_http(action, target, timeout).await,
+        (_, _, Some(action)) => by_tcp(action, target, timeout).await,
+        (None, None, None) => Err("this kind of probe is not supported yet".into()),
     };
-    let limit = humane(timeout);
-    tokio::time::timeout(timeout, verdict)
-        .await
-        .unwrap_or_else(|_| (ProbeOutcome::Failure, format!("timed out after {limit}")))
+    match result {
+        Ok(remark) if remark.is_empty() => (ProbeOutcome::Success, remark),
+        Ok(remark) => (ProbeOutcome::Warning, remark),
+        Err(message) => (ProbeOutcome::Failure, message),
+    }
 }
 
-async fn by_exec(command: &[String], running: &Running) -> Verdict {
-    match exec(running, command).await {
-        Ok(()) => (ProbeOutcome::Success, String::new()),
-        Err(ExecFailure::Failed(message)) => (ProbeOutcome::Failure, message),
+async fn by_exec(command: &[String], running: &Running, timeout: Duration) -> Verdict {
+    match time::timeout(timeout, exec(running, command)).await {
+        Ok(Ok(())) => (ProbeOutcome::Success, String::new()),
+        Ok(Err(ExecFailure::Failed(message))) => (ProbeOutcome::Failure, message),
         // It never ran: that says nothing about the container's health.
-        Err(ExecFailure::NotRun(message)) => (ProbeOutcome::Error, message),
+        Ok(Err(ExecFailure::NotRun(message))) => (ProbeOutcome::Error, message),
+        Err(_) => (ProbeOutcome::Failure, format!("timed out after {}", humane(timeout))),
     }
 }
 
-async fn by_http(action: &HTTPGetAction, container: &Container, running: &Running, ip: Ipv4Addr) -> Verdict {
-    let address = match address(action.host.as_deref(), &action.port, container, ip) {
-        Ok(address) => address,
-        Err(error) => return (ProbeOutcome::Failure, error),
-    };
-    match http::get(action, address, running.locate(Protocol::Tcp, address)).await {
-        Ok(Answer::Well) => (ProbeOutcome::Success, String::new()),
-        Ok(Answer::Elsewhere(to)) => (ProbeOutcome::Warning, format!("Probe terminated redirects: {to}")),
-        Ok(Answer::Bad(status, _)) => (ProbeOutcome::Failure, format!("HTTP probe failed with statuscode: {status}")),
-        Err(error) => (ProbeOutcome::Failure, error),
-    }
-}
-
-async fn by_tcp(action: &TCPSocketAction, container: &Container, running: &Running, ip: Ipv4Addr) -> Verdict {
-    let connected = match address(action.host.as_deref(), &action.port, container, ip) {
-        Ok(address) => {
-            let at = running.locate(Protocol::Tcp, address);
-            TcpStream::connect(at).await.map(drop).map_err(|error| format!("dial tcp {address}: {error}"))
+/// A remark is a success that people should look at.
+async fn by_http(action: &HTTPGetAction, target: Target<'_>, timeout: Duration) -> Result<String, String> {
+    let address = target.address(action.host.as_deref(), &action.port)?;
+    let answer = http::get(action, address, Caller::Probe, |address| target.reach(address));
+    let answer = match time::timeout(timeout, answer).await {
+        Ok(answer) => answer.map_err(|error| error.to_string())?,
+        Err(_) => {
+            let url = http::url(action, address).map_err(|error| error.to_string())?;
+            return Err(format!(
+                "Get \"{url}\": context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+            ));
         }
-        Err(error) => Err(error),
     };
-    match connected {
-        Ok(()) => (ProbeOutcome::Success, String::new()),
-        Err(error) => (ProbeOutcome::Failure, error),
+    let body = answer.body?;
+    match answer.status {
+        200..300 => Ok(String::new()),
+        300..400 => Ok(format!("Probe terminated redirects, Response body: {body}")),
+        status => Err(format!("HTTP probe failed with statuscode: {status}")),
+    }
+}
+
+async fn by_tcp(action: &TCPSocketAction, target: Target<'_>, timeout: Duration) -> Result<String, String> {
+    let address = target.address(action.host.as_deref(), &action.port)?;
+    match time::timeout(timeout, TcpStream::connect(target.reach(address))).await {
+        Ok(Ok(_)) => Ok(String::new()),
+        Ok(Err(error)) => Err(ConnectionError::Dial { address, error }.to_string()),
+        Err(_) => Err(format!("dial tcp {address}: i/o timeout")),
     }
 }
 
 /// Where a handler connects to: the pod, unless it names a host; a port by number or by its name in the container.
-pub(crate) fn address(
-    host: Option<&str>,
-    port: &IntOrString,
-    container: &Container,
-    pod: Ipv4Addr,
-) -> Result<SocketAddr, String> {
+fn address(host: Option<&str>, port: &IntOrString, container: &Container, pod: Ipv4Addr) -> Result<SocketAddr, String> {
     let ip = match host {
         None | Some("") => IpAddr::V4(pod),
         // The agent would reach its own host there, while upstream's documents mean the node's: they are the same here.

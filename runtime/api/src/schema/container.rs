@@ -1,6 +1,6 @@
 //! Containers, their environment, probes, hooks and mounts.
 
-use super::Support::{Rejected, Warned};
+use super::Support::Warned;
 use super::Type::*;
 use super::security::SECURITY_CONTEXT;
 use super::{Object, field, object};
@@ -29,10 +29,8 @@ pub(super) static CONTAINER: Object = object(
         field("startupProbe", Object(&PROBE)),
         field("stdin", Bool).warned("standard input is empty"),
         field("stdinOnce", Bool).warned("standard input is empty"),
-        field("terminationMessagePath", Str)
-            .warned("the termination message is not read")
-            .but(&["/dev/termination-log"]),
-        field("terminationMessagePolicy", Str).warned("the termination message is not read").but(&["File"]),
+        field("terminationMessagePath", Str),
+        field("terminationMessagePolicy", Str),
         field("tty", Bool).warned("there is no terminal"),
         field("volumeDevices", List(&Object(&VOLUME_DEVICE)))
             .rejected("block devices cannot be given to a module; use volumeMounts"),
@@ -65,10 +63,8 @@ pub(super) static EPHEMERAL_CONTAINER: Object = object(
         field("stdin", Bool).warned("standard input is empty"),
         field("stdinOnce", Bool).warned("standard input is empty"),
         field("targetContainerName", Str),
-        field("terminationMessagePath", Str)
-            .warned("the termination message is not read")
-            .but(&["/dev/termination-log"]),
-        field("terminationMessagePolicy", Str).warned("the termination message is not read").but(&["File"]),
+        field("terminationMessagePath", Str),
+        field("terminationMessagePolicy", Str),
         field("tty", Bool).warned("there is no terminal"),
         field("volumeDevices", List(&Object(&VOLUME_DEVICE)))
             .rejected("block devices cannot be given to a module; use volumeMounts"),
@@ -140,8 +136,8 @@ pub(super) static HTTP_GET_ACTION: Object = object(
         field("httpHeaders", List(&Object(&HTTP_HEADER))),
         field("path", Str),
         field("port", IntOrString),
-        field("protocol", Str).warned("the probe speaks HTTP/1.1").but(&["HTTP1", "HTTP"]),
-        field("scheme", Str).only(&["", "HTTP"], Rejected("HTTPS is not spoken yet; use HTTP")),
+        field("protocol", Str).warned("the probe speaks HTTP/1.1").but(&["HTTP1"]),
+        field("scheme", Str),
     ],
 );
 pub(super) static HTTP_HEADER: Object = object("HTTPHeader", &[field("name", Str), field("value", Str)]);

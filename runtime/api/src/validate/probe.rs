@@ -76,7 +76,11 @@ impl Actions<'_> {
             port(&action.port, &path.child("tcpSocket").child("port"), only.errors);
         }
         if let Some(action) = only.first(self.grpc, "grpc") {
-            port_number(action.port, &path.child("grpc").child("port"), only.errors);
+            let path = path.child("grpc");
+            port_number(action.port, &path.child("port"), only.errors);
+            if let Some(mode) = action.mode.as_deref() {
+                only.errors.one_of(mode, &path.child("mode"), &["Plaintext", "TLS"]);
+            }
         }
         if let Some(action) = only.first(self.sleep, "sleep") {
             sleep(action, grace, &path.child("sleep"), only.errors);
@@ -116,6 +120,12 @@ fn http_get(action: &k8s::HTTPGetAction, path: &Path, errors: &mut Errors) {
     errors.required_text(action.path.as_deref(), &path.child("path"), "");
     port(&action.port, &path.child("port"), errors);
     errors.one_of(text(&action.scheme), &path.child("scheme"), &["HTTP", "HTTPS"]);
+    if let Some(protocol) = action.protocol.as_deref() {
+        errors.one_of(protocol, &path.child("protocol"), &["HTTP1", "HTTP2"]);
+        let both = protocol == "HTTP2" && text(&action.scheme) == "HTTPS";
+        let rule = "HTTP2 is spoken in the clear only; with scheme HTTPS the server chooses";
+        errors.invalid_if(both, &path.child("protocol"), rule);
+    }
     for header in action.http_headers.iter().flatten() {
         errors.invalid_all(&path.child("httpHeaders"), names::header(&header.name));
     }

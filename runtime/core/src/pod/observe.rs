@@ -63,6 +63,12 @@ impl Pod {
             Input::StartFailed { instance, reason, message } => self.start_failed(&instance, reason, message, out),
             Input::Exited { instance, outcome, message } => self.exited(&instance, outcome, message, out),
             Input::HookDone { instance, hook, result } => self.hook_done(&instance, hook, result, out),
+            Input::Remark { instance, reason, message } => {
+                let index = self.slot_named(&instance.container);
+                if let Some(index) = index.filter(|index| self.slots[*index].current(instance.attempt).is_some()) {
+                    self.event(out, Some(index), EventKind::Warning, reason, message);
+                }
+            }
             Input::ConditionSet { condition, .. } => self.condition_set(condition, out),
             Input::Evict { disruption, grace_seconds, .. } => self.disrupt(disruption, grace_seconds, out),
             Input::LimitExceeded { message, .. } => self.limit_exceeded(message, out),

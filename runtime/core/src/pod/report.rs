@@ -11,7 +11,7 @@ use crate::conditions;
 use crate::io::Action;
 use crate::reasons;
 use crate::status::{Condition, Phase, PodStatus, Word};
-use crate::status_manager;
+use crate::{status_manager, termination_message};
 
 /// A status is at rest after two or three looks. That it would ever come to rest is not proven for every record.
 const MOST_LOOKS: usize = 8;
@@ -56,6 +56,7 @@ impl Pod {
             failed_by_node: failed_by_node.as_ref().map(|(reason, message)| (reason, *message)),
             now: out.now,
         });
+        termination_message::share(&mut new, self.spec.all_containers().count());
         if let Some((reason, message)) = &failed_by_node
             && new.phase == Phase::Failed
         {

@@ -3,4 +3,5 @@
 mod conditions;
 mod phase;
 mod states;
+mod termination_message;
 mod world;

@@ -1,0 +1,106 @@
+//! The file that a container may write its last words to: Kubernetes' termination message.
+//!
+//! Elsewhere that file is mounted over whatever is in its place. WASI knows directories only, so here it is in
+//!
+//! * the container's own root directory, where its path leads there; or else
+//! * a directory of its own in the place of the one that the file is in, if that is empty or not there; or else
+//! * the volume that its path leads into.
+//!
+//! A read-only directory with other files in it stays as it is, and then there is no such file.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use tempfile::TempDir;
+
+use crate::container::{ContainerConfig, Mount};
+use crate::root::{RootError, inside, make, place, walk};
+
+/// So many bytes are read, the last of the file.
+const MOST_BYTES: u64 = husk_core::termination_message::MOST_OF_FILE as u64;
+
+/// Where the file is.
+#[derive(Debug)]
+pub(crate) struct LastWords {
+    host: PathBuf,
+    /// Below `host`.
+    folder: PathBuf,
+    name: PathBuf,
+}
+
+impl LastWords {
+    /// Makes the file, empty. What is made for it becomes the container's own.
+    pub(crate) fn prepare(
+        config: &mut ContainerConfig,
+        scratch: &Path,
+        own: &mut Vec<TempDir>,
+    ) -> Result<Option<Self>, RootError> {
+        let Some(path) = config.last_words.clone() else { return Ok(None) };
+        let failed = |source| RootError::LastWords { path: path.clone(), source };
+        let Some((rest, mount)) = place(&path, &config.mounts) else { return Ok(None) };
+        let (Some(folder), Some(name)) = (rest.parent(), rest.file_name()) else { return Ok(None) };
+        let (folder, name) = (folder.to_path_buf(), PathBuf::from(name));
+        let is_own = own.iter().any(|own| own.path() == mount.host);
+        let file = if is_own && !mount.read_only {
+            make(&mount.host, &folder).map_err(failed)?;
+            Self { host: mount.host.clone(), folder, name }
+        } else if !folder.as_os_str().is_empty() && is_free(&mount.host, &folder) {
+            let made = tempfile::Builder::new().prefix("last-words-").tempdir_in(scratch).map_err(failed)?;
+            if is_own {
+                // So that a listing of the root shows it.
+                make(&mount.host, &folder).map_err(failed)?;
+            }
+            let host = made.path().to_path_buf();
+            let guest = Path::new("/").join(inside(&path)).parent().map(|folder| folder.display().to_string());
+            config.mounts.push(Mount { host: host.clone(), guest: guest.unwrap_or_default(), read_only: false });
+            own.push(made);
+            Self { host, folder: PathBuf::new(), name }
+        } else if !mount.read_only {
+            make(&mount.host, &folder).map_err(failed)?;
+            Self { host: mount.host.clone(), folder, name }
+        } else {
+            return Ok(None);
+        };
+        match file.clear() {
+            Ok(()) => Ok(Some(file)),
+            // A directory in its place, or a link on the way: there is no such file.
+            Err(Errno::ISDIR | Errno::NOTDIR | Errno::LOOP | Errno::PERM) => Ok(None),
+            Err(error) => Err(failed(error.into())),
+        }
+    }
+
+    /// Puts an empty file in the place of what an instance before may have left.
+    fn clear(&self) -> Result<(), Errno> {
+        let errno = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+        let folder = walk(&self.host, &self.folder).map_err(errno)?;
+        match rustix::fs::unlinkat(&folder, &self.name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error),
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(&folder, &self.name, flags, Mode::from_raw_mode(0o666)).map(drop)
+    }
+
+    /// The end of what is in the file. Whatever a guest put in its place, nothing else is read.
+    pub(crate) fn read(&self) -> Option<Vec<u8>> {
+        let folder = walk(&self.host, &self.folder).ok()?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::openat(&folder, &self.name, flags, Mode::empty()).ok()?);
+        let about = file.metadata().ok().filter(fs::Metadata::is_file)?;
+        file.seek(SeekFrom::Start(about.len().saturating_sub(MOST_BYTES))).ok()?;
+        let mut bytes = Vec::new();
+        file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+}
+
+/// Nothing would be hidden by a mount there.
+fn is_free(base: &Path, folder: &Path) -> bool {
+    match fs::read_dir(base.join(folder)) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
