@@ -14,9 +14,11 @@ mod pod;
 mod preflight;
 mod probes;
 mod process;
+mod static_pods;
 mod volumes;
 
 pub use images::ImageTable;
 pub use local::{AgentConfig, AgentError, LocalNode, PodHandle};
 pub use notice::{ContainerView, Notice};
 pub use preflight::Trouble;
+pub use static_pods::{StaticPods, StaticPodsConfig};

@@ -55,7 +55,7 @@ pub(crate) enum GetError {
     #[error("Get \"{url}\": {error}")]
     NoAnswer {
         /// What was asked for.
-        url: Uri,
+        url: String,
         /// Why not.
         error: ConnectionError,
     },
@@ -121,7 +121,7 @@ async fn once(
         let response = connection.send(request).await?;
         Ok((connection, response))
     };
-    answer.await.map_err(|error| GetError::NoAnswer { url: url.clone(), error })
+    answer.await.map_err(|error| GetError::NoAnswer { url: url.to_string(), error })
 }
 
 /// The headers to send, but for Host if nobody asked for one.

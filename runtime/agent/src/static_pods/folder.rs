@@ -1,0 +1,188 @@
+//! What a folder of manifests holds, as far as it has come to rest.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata};
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use husk_api::Problem;
+use husk_core::io::PodUid;
+
+use super::manifest::{self, Identity, StaticPod};
+
+/// What names of manifests end in. Whatever editors and tools leave beside them doesn't.
+const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
+
+/// A folder and what was last seen in it.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    node_name: String,
+    settle: Duration,
+    files: BTreeMap<OsString, Known>,
+    wanted: BTreeMap<Identity, StaticPod>,
+    /// Why the folder as a whole can't be read.
+    unreadable: Option<String>,
+}
+
+/// A file as it was last read.
+#[derive(Debug, Default)]
+struct Known {
+    stamp: Option<Stamp>,
+    /// Those of its last version that could be taken.
+    pods: Vec<StaticPod>,
+    /// What is wrong with its present version.
+    problems: Vec<Problem>,
+    gone_since: Option<Instant>,
+}
+
+/// Tells versions of a file apart without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    number: (u64, u64),
+    length: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    fn of(about: &Metadata) -> Self {
+        let modified = (about.mtime(), about.mtime_nsec());
+        Self { number: (about.dev(), about.ino()), length: about.len(), modified }
+    }
+}
+
+impl Folder {
+    /// A folder in which nothing was seen yet.
+    pub(super) fn new(path: PathBuf, node_name: String, settle: Duration) -> Self {
+        Self { path, node_name, settle, files: BTreeMap::new(), wanted: BTreeMap::new(), unreadable: None }
+    }
+
+    /// The pods that are to run.
+    pub(super) fn wanted(&self) -> &BTreeMap<Identity, StaticPod> {
+        &self.wanted
+    }
+
+    /// Looks what is there. False if something hasn't come to rest and is to be looked at again.
+    pub(super) fn list(&mut self, now: Instant, clock: SystemTime) -> bool {
+        let entries = match fs::read_dir(&self.path).and_then(Iterator::collect::<Result<Vec<_>, _>>) {
+            Ok(entries) => entries,
+            Err(error) => {
+                // A disk that isn't there for a moment is no reason to end all that came from it.
+                self.unreadable = Some(format!("can't list the folder of static pods: {error}; its pods go on"));
+                return true;
+            }
+        };
+        self.unreadable = None;
+        let mut settled = true;
+        let mut seen = HashSet::new();
+        for name in entries.into_iter().map(|entry| entry.file_name()).filter(is_manifest) {
+            let path = self.path.join(&name);
+            // Of what a link leads to. What can't be looked at isn't there.
+            let Ok(about) = fs::metadata(&path) else { continue };
+            if !about.is_file() {
+                continue;
+            }
+            let stamp = Stamp::of(&about);
+            let known = self.files.entry(name.clone()).or_default();
+            known.gone_since = None;
+            seen.insert(name);
+            if known.stamp == Some(stamp) {
+                continue;
+            }
+            let age = about.modified().ok().and_then(|modified| clock.duration_since(modified).ok());
+            if age.is_some_and(|age| age < self.settle) {
+                settled = false;
+                continue;
+            }
+            known.stamp = Some(stamp);
+            match read(&path).and_then(|text| manifest::read(&text, &path, &self.node_name)) {
+                Ok(pods) => (known.pods, known.problems) = (pods, Vec::new()),
+                Err(problems) => known.problems = problems,
+            }
+        }
+        let settle = self.settle;
+        self.files.retain(|name, known| {
+            if seen.contains(name) {
+                return true;
+            }
+            let stays_away = now.saturating_duration_since(*known.gone_since.get_or_insert(now)) >= settle;
+            settled &= stays_away;
+            !stays_away
+        });
+        settled
+    }
+
+    /// Decides which pods are to run, and says what stands against others. Of two files with one pod the one counts whose pod runs,
+    /// so that a copy that was left there changes nothing; if none does, the first by name.
+    pub(super) fn choose(&mut self, running: &HashSet<PodUid>) -> Vec<Problem> {
+        let mut problems: Vec<Problem> = self
+            .unreadable
+            .iter()
+            .map(|message| problem(&self.path, message.clone()))
+            .chain(self.files.values().flat_map(|known| known.problems.clone()))
+            .collect();
+        let mut chosen: BTreeMap<Identity, (&Path, bool, &StaticPod)> = BTreeMap::new();
+        for (name, known) in &self.files {
+            let is_there = known.gone_since.is_none();
+            for pod in &known.pods {
+                let rival = chosen.get(&pod.identity).copied();
+                let Some((first, first_is_there, rival)) = rival else {
+                    chosen.insert(pod.identity.clone(), (Path::new(name), is_there, pod));
+                    continue;
+                };
+                let better = (is_there, running.contains(&pod.uid)) > (first_is_there, running.contains(&rival.uid));
+                if better {
+                    chosen.insert(pod.identity.clone(), (Path::new(name), is_there, pod));
+                }
+                if is_there && first_is_there {
+                    let (loser, winner) = if better { (first, Path::new(name)) } else { (Path::new(name), first) };
+                    let message = format!(
+                        "pod {} is in {} already and runs from there; remove one of them, or rename its pod",
+                        pod.identity,
+                        winner.display()
+                    );
+                    problems.push(problem(&self.path.join(loser), message));
+                }
+            }
+        }
+        let mut uids = HashSet::new();
+        let mut wanted = BTreeMap::new();
+        for (identity, (name, _, pod)) in chosen {
+            if uids.insert(pod.uid.clone()) {
+                wanted.insert(identity, pod.clone());
+            } else {
+                let message = format!("uid {} is another pod's: leave metadata.uid out", pod.uid);
+                problems.push(problem(&self.path.join(name), message));
+            }
+        }
+        self.wanted = wanted;
+        problems
+    }
+}
+
+fn is_manifest(name: &OsString) -> bool {
+    name.to_str().is_some_and(|name| !name.starts_with('.') && ENDINGS.iter().any(|ending| name.ends_with(ending)))
+}
+
+/// The text of a file that is not too long to be a manifest.
+fn read(path: &Path) -> Result<String, Vec<Problem>> {
+    let failed = |message: String| vec![problem(path, message)];
+    let limit = u64::try_from(husk_api::MAX_BYTES).unwrap_or(u64::MAX);
+    let mut bytes = Vec::new();
+    // Should a pipe have taken its place, nobody waits for a writer.
+    let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = File::options().read(true).custom_flags(nonblocking).open(path);
+    file.and_then(|file| file.take(limit + 1).read_to_end(&mut bytes))
+        .map_err(|error| failed(format!("can't be read: {error}")))?;
+    if bytes.len() > husk_api::MAX_BYTES {
+        return Err(failed(format!("is longer than {limit} bytes: split it, a manifest is never that long")));
+    }
+    String::from_utf8(bytes).map_err(|_| failed("is not text: save it as UTF-8".into()))
+}
+
+pub(super) fn problem(path: &Path, message: String) -> Problem {
+    Problem { file: path.display().to_string(), document: 1, line: None, path: String::new(), message }
+}
