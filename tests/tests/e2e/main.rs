@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod examples;
+mod exec_probes;
 mod guests;
 mod http_probes;
 mod https;
