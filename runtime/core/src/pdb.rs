@@ -198,6 +198,10 @@ mod tests {
         let mut pods = pods(3);
         pods[0].evicted_at = Some(Instant::from_secs(900));
         assert_eq!(allowed(Budget::MinAvailable(Share::Count(2)), &pods), 0);
+        // After exactly that time it counts, though it is still listed.
+        pods[0].evicted_at = Some(Instant::from_secs(880));
+        let status = budget_status(Budget::MinAvailable(Share::Count(2)), &pods, |_| Some(3), NOW).unwrap();
+        assert_eq!((status.disruptions_allowed, status.disrupted_pods.len()), (1, 1));
         pods[0].evicted_at = Some(Instant::from_secs(800));
         assert_eq!(allowed(Budget::MinAvailable(Share::Count(2)), &pods), 1);
     }

@@ -213,4 +213,14 @@ mod tests {
         assert_eq!(demand(vec![]).matches("n1", &labels), Ok(false));
         assert_eq!(NodeDemand::default().matches("n1", &labels), Ok(true));
     }
+
+    #[test]
+    fn the_name_of_a_node_that_has_one_must_match() {
+        let field =
+            NodeSelectorRequirement { key: "metadata.name".into(), operator: "In".into(), values: vec!["n1".into()] };
+        let term = NodeSelectorTerm { fields: vec![field], ..NodeSelectorTerm::default() };
+        let demand = NodeDemand { required_terms: Some(vec![term]), ..NodeDemand::default() };
+        let fits = |name| demand.matches(name, &Labels::new());
+        assert_eq!((fits("n1"), fits("n2"), fits("")), (Ok(true), Ok(false), Ok(true)));
+    }
 }

@@ -1,8 +1,8 @@
 use husk_core::reasons;
-use husk_core::runtime::{RuntimeStatus, Verdict};
+use husk_core::runtime::{InstanceState, RuntimeStatus, Verdict};
 use husk_core::spec::RestartPolicy::{Always, Never};
 use husk_core::spec::{ExitCodeOperator, RestartAction, RestartRule};
-use husk_core::status::{Condition, ConditionStatus, Phase};
+use husk_core::status::{Condition, ConditionStatus, ContainerState, Phase};
 use husk_core::status_manager::merge;
 use husk_core::time::Instant;
 
@@ -224,4 +224,27 @@ fn all_containers_are_restarting_until_none_of_them_is_left_whatever_ephemeral_o
     // Once is enough.
     world.sync();
     assert_eq!(world.container("a").restart_count, 1);
+}
+
+#[test]
+fn what_is_gone_before_the_status_says_so_restarts_with_the_others() {
+    let mut world = World::new(Always, &[], &["a", "b", "c"]);
+    world.spec.containers[0].restart_policy = Some(Never);
+    world.spec.containers[0].restart_policy_rules = vec![RestartRule {
+        action: RestartAction::RestartAllContainers,
+        operator: ExitCodeOperator::In,
+        values: vec![42],
+    }];
+    for name in ["a", "b", "c"] {
+        world.run(name);
+    }
+    world.sync();
+    world.exit("a", 42, reasons::ERROR);
+    world.runtime.instances.retain(|instance| instance.name != "b");
+    let lost = world.runtime.instances.iter_mut().find(|instance| instance.name == "c").expect("it runs");
+    lost.state = InstanceState::Unknown;
+    world.sync();
+    assert_eq!(world.waiting_reason("b"), "RestartingAllContainers");
+    let ContainerState::Terminated(end) = &world.container("c").state else { panic!("it was lost") };
+    assert_eq!(&*end.reason, "RestartingAllContainers");
 }
