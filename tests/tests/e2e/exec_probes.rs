@@ -42,8 +42,8 @@ fn an_exec_probe_sees_what_its_container_sees() {
 #[test]
 fn an_exec_probe_that_takes_too_long_has_failed_and_is_ended() {
     let (_folder, mut run) = probed(
-        "while true; do sleep 1; wc -l < /tmp/beats; done",
-        "while true; do echo x >> /tmp/beats; sleep 0.1; done",
+        "while true; do sleep 1; wc -l < /beats; done",
+        "while true; do echo x >> /beats; sleep 0.1; done",
         // It runs once.
         "periodSeconds: 1000, timeoutSeconds: 2",
     );
