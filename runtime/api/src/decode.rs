@@ -208,5 +208,11 @@ pub fn pod_from_json(json: &Json) -> Result<k8s_openapi::api::core::v1::Pod, Pro
         let (path, message) = wrong.map(|found| (found.path, found.message)).unwrap_or_default();
         return Err(problem(path, message));
     }
-    typed(strict).map_err(|(path, message)| problem(path, message))
+    typed_leniently(strict)
+}
+
+/// The typed pod of JSON that the walk has read.
+pub(crate) fn typed_leniently(json: Json) -> Result<k8s_openapi::api::core::v1::Pod, Problem> {
+    let problem = |(path, message)| Problem { file: String::new(), document: 1, line: None, path, message };
+    typed(json).map_err(problem)
 }

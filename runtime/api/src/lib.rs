@@ -20,6 +20,7 @@ mod placement;
 mod printing;
 mod problem;
 mod quote;
+mod raw;
 mod scalar;
 mod schema;
 mod status_object;
@@ -43,10 +44,11 @@ pub use object::{DEFAULT_NAMESPACE, Object, pod_of};
 pub use placement::{label_selector, node_demand, taint, toleration};
 pub use printing::PodRow;
 pub use problem::Problem;
+pub use raw::{PodReading, RawObject, json_of_yaml, read_pod};
 pub use status_object::{Wall, status_object};
 pub use validate::{
-    ErrorKind, FieldError, Gates, Subresource, drop_disabled_fields, validate_pod, validate_pod_update,
-    validate_pod_with,
+    ErrorKind, FieldError, Gates, ObjectRules, Report, Subresource, drop_disabled_fields, validate_pod,
+    validate_pod_update, validate_pod_with,
 };
 pub use yaml::{MAX_BYTES, MAX_DEPTH, MAX_UNFOLDED_BYTES, MAX_VALUES};
 

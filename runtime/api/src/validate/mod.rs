@@ -18,6 +18,7 @@ mod metadata;
 mod mounts;
 mod names;
 mod network;
+mod objects;
 mod os;
 mod paths;
 mod placement;
@@ -36,5 +37,6 @@ mod volumes;
 
 pub use errors::{ErrorKind, FieldError};
 pub use gates::{Gates, drop_disabled_fields};
+pub use objects::{ObjectRules, Report};
 pub use pod::{validate_pod, validate_pod_with};
 pub use update::{Subresource, validate_pod_update};

@@ -1,0 +1,127 @@
+//! Objects as a server gets them: one at a time, without lines, to be taken even if fields in them are unknown.
+
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::Value as Json;
+
+use crate::decode::typed_leniently;
+use crate::problem::Problem;
+use crate::schema::KINDS;
+use crate::strict::{self, Findings, Found};
+use crate::tree::{Node, Value};
+use crate::validate::{ErrorKind, FieldError};
+use crate::yaml;
+
+const UNKNOWN: &str = "unknown field";
+const UNSUPPORTED: &str = "it is not supported: ";
+
+/// A YAML document as JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RawObject {
+    /// What stands in it; of a repeated key, what stands last.
+    pub value: Json,
+    /// Paths of keys that stand there twice.
+    pub repeated: Vec<String>,
+}
+
+/// Reads one YAML document without any knowledge of fields.
+///
+/// # Errors
+/// If it is malformed, too large, or not exactly one.
+pub fn json_of_yaml(text: &str) -> Result<RawObject, Problem> {
+    let problem =
+        |line, message: String| Problem { file: String::new(), document: 1, line, path: String::new(), message };
+    let (nodes, stop) = yaml::documents(text);
+    if let Some(stop) = stop {
+        return Err(problem(stop.line, stop.message));
+    }
+    let [(_, node)] = nodes.as_slice() else {
+        return Err(problem(None, format!("there are {} documents in it, and there must be one", nodes.len())));
+    };
+    let mut repeated = Vec::new();
+    repeated_keys(node, "", &mut repeated);
+    Ok(RawObject { value: node.to_json(), repeated })
+}
+
+fn repeated_keys(node: &Node, path: &str, found: &mut Vec<String>) {
+    match &node.value {
+        Value::List(items) => {
+            for (index, item) in items.iter().enumerate() {
+                repeated_keys(item, &format!("{path}[{index}]"), found);
+            }
+        }
+        Value::Map(entries) => {
+            let mut keys = std::collections::BTreeSet::new();
+            for entry in entries {
+                let path = if path.is_empty() { entry.key.clone() } else { format!("{path}.{}", entry.key) };
+                repeated_keys(&entry.value, &path, found);
+                if !keys.insert(&entry.key) {
+                    found.push(path);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A pod as it was read, with what there is to say about its fields.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PodReading {
+    /// The pod, with known fields only.
+    pub pod: Pod,
+    /// Fields that pods don't have.
+    pub unknown: Vec<String>,
+    /// Fields that are taken and have no effect, with what happens instead.
+    pub without_effect: Vec<(String, String)>,
+    /// Fields that can't be honoured and mustn't be ignored.
+    pub unsupported: Vec<FieldError>,
+}
+
+/// Reads a pod; fields that have no effect are taken.
+///
+/// # Errors
+/// A value of the wrong type, with its path.
+pub fn read_pod(json: &Json) -> Result<PodReading, Problem> {
+    let mut findings = Findings::default();
+    let known = strict::read(&Node::from_json(json), KINDS[0].object, "", &mut findings);
+    let mut reading = PodReading::default();
+    for Found { path, message, .. } in findings.errors {
+        if message.starts_with(UNKNOWN) {
+            reading.unknown.push(path);
+        } else if let Some(what) = message.strip_prefix(UNSUPPORTED) {
+            reading.unsupported.push(FieldError { field: path, kind: ErrorKind::Forbidden, detail: what.into() });
+        } else {
+            return Err(Problem { file: String::new(), document: 1, line: None, path, message });
+        }
+    }
+    reading.without_effect = findings.warnings.into_iter().map(|Found { path, message, .. }| (path, message)).collect();
+    reading.pod = typed_leniently(known)?;
+    Ok(reading)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yaml_becomes_json_and_repeated_keys_are_told() {
+        let read = json_of_yaml("a: 1\nb:\n- c: x\n  c: y\na: 2\n").expect("it is YAML");
+        assert_eq!(read.value, serde_json::json!({"a": 2, "b": [{"c": "y"}]}));
+        assert_eq!(read.repeated, ["b[0].c", "a"]);
+        assert!(json_of_yaml("a: [").is_err() && json_of_yaml("a: 1\n---\nb: 2\n").is_err());
+    }
+
+    #[test]
+    fn what_a_pod_says_in_vain_is_told_apart() {
+        let pod = serde_json::json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"},
+            "spec": {"bogus": 1, "containers": [{"name": "c", "image": "i", "volumeDevices": [{"name": "d", "devicePath": "/d"}]}],
+                "serviceAccountName": "robot"},
+        });
+        let reading = read_pod(&pod).expect("a pod");
+        assert_eq!(reading.unknown, ["spec.bogus"]);
+        assert_eq!(reading.unsupported.len(), 1);
+        assert_eq!(reading.unsupported[0].field, "spec.containers[0].volumeDevices");
+        assert_eq!(reading.pod.spec.map(|spec| spec.containers.len()), Some(1));
+        assert!(read_pod(&serde_json::json!({"apiVersion": "v1", "kind": "Pod", "spec": {"containers": 5}})).is_err());
+    }
+}

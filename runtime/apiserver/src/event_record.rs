@@ -1,0 +1,119 @@
+//! Events of the core as objects: bounded, one object for a series.
+
+use husk_core::event::Event;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::objects::Objects;
+use crate::resources::EVENTS;
+use crate::storage::{Key, Shared, StorageError};
+
+/// As upstream.
+const KEPT_FOR: SignedDuration = SignedDuration::from_hours(1);
+/// The oldest ones beyond go first.
+const MOST_EVENTS: usize = 1000;
+/// So many are made room for at once.
+const ROOM: usize = 100;
+
+/// When an event happened, as people tell the time.
+#[derive(Clone, Copy, Debug)]
+pub struct EventTimes {
+    /// The first of its series.
+    pub first: Timestamp,
+    /// The last one.
+    pub last: Timestamp,
+}
+
+impl Objects {
+    /// Records an event about a pod: a new one, or the next of a series.
+    pub async fn record_event(
+        &self,
+        pod: &Value,
+        event: &Event,
+        times: EventTimes,
+        node: &str,
+    ) -> Result<(), StorageError> {
+        let text = |field: &str| pod["metadata"][field].as_str().unwrap_or_default();
+        let name = format!("{}.{:016x}", text("name"), series(text("uid"), event));
+        let key = EVENTS.key(text("namespace"), &name);
+        let (count, last) = (Value::from(event.count), Value::from(times.last.to_string()));
+        let counted = self.update(&key, |object| {
+            object["count"] = count.clone();
+            object["lastTimestamp"] = last.clone();
+            true
+        });
+        if counted.await?.is_some() {
+            return Ok(());
+        }
+        self.make_room(&key).await?;
+        match self.create(&key, object(pod, event, times, node, &name)).await {
+            // Somebody else recorded the same: it is there.
+            Ok(_) | Err(StorageError::Conflict) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn make_room(&self, key: &Key) -> Result<(), StorageError> {
+        let mut events = self.list(&EVENTS.scope(None)).await?.items;
+        let last = |event: &Shared| {
+            let time = event["lastTimestamp"].as_str().or_else(|| event["metadata"]["creationTimestamp"].as_str());
+            time.and_then(|time| time.parse::<Timestamp>().ok()).unwrap_or(Timestamp::MIN)
+        };
+        events.sort_by_cached_key(last);
+        let limit = Timestamp::now().checked_sub(KEPT_FOR).unwrap_or(Timestamp::MIN);
+        let old = events.partition_point(|event| last(event) < limit);
+        let surplus = if events.len() >= MOST_EVENTS { events.len() - (MOST_EVENTS - ROOM) } else { 0 };
+        for event in events.iter().take(old.max(surplus)) {
+            let text = |field: &str| event["metadata"][field].as_str().unwrap_or_default();
+            let key = Key::new(key.resource.clone(), text("namespace"), text("name"));
+            self.remove(&key, text("uid")).await?;
+        }
+        Ok(())
+    }
+}
+
+fn object(pod: &Value, event: &Event, times: EventTimes, node: &str, name: &str) -> Value {
+    let component = match &*event.reason {
+        "Scheduled" | "FailedScheduling" | "Preempted" => "default-scheduler",
+        _ => "kubelet",
+    };
+    let about = &pod["metadata"];
+    let mut object = json!({
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {
+            "name": name,
+            "namespace": about["namespace"],
+            "uid": uuid::Uuid::new_v4().to_string(),
+            "creationTimestamp": times.first.to_string(),
+        },
+        "involvedObject": {
+            "kind": "Pod",
+            "namespace": about["namespace"],
+            "name": about["name"],
+            "uid": about["uid"],
+            "apiVersion": "v1",
+            "resourceVersion": about["resourceVersion"],
+        },
+        "reason": event.reason,
+        "message": event.message,
+        "source": {"component": component, "host": node},
+        "reportingComponent": component,
+        "reportingInstance": node,
+        "firstTimestamp": times.first.to_string(),
+        "lastTimestamp": times.last.to_string(),
+        "count": event.count,
+        "type": event.kind.as_str(),
+    });
+    if !event.field_path.is_empty() {
+        object["involvedObject"]["fieldPath"] = event.field_path.as_str().into();
+    }
+    object
+}
+
+/// The same for all events of a series (FNV-1a).
+fn series(uid: &str, event: &Event) -> u64 {
+    let parts = [uid, &event.field_path, event.kind.as_str(), &event.reason, &event.message];
+    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
