@@ -42,7 +42,7 @@ pub(crate) async fn look_after(api: &Api) -> Result<(), StorageError> {
     loop {
         let change = changes.next().await?;
         // Once is enough: when the deletion begins.
-        let was_ending = change.before.as_ref().is_some_and(|namespace| is_ending(namespace));
+        let was_ending = change.before.as_ref().is_some_and(is_ending);
         if let Some(namespace) = change.after.as_ref().filter(|_| !was_ending) {
             begin(api, namespace);
         }

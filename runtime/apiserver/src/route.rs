@@ -122,7 +122,10 @@ mod tests {
     use super::*;
     use crate::resource::Door;
 
-    fn place(path: &str) -> Option<(String, Option<String>, Option<String>, Option<Door>)> {
+    /// Resource, namespace, name and door.
+    type Parts = (String, Option<String>, Option<String>, Option<Door>);
+
+    fn place(path: &str) -> Option<Parts> {
         match route(path)? {
             Route::Objects(Place { resource, namespace, name, subresource }) => {
                 Some((resource.qualified(), namespace, name, subresource.map(|s| s.door)))

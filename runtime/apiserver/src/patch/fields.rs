@@ -142,8 +142,8 @@ impl Step {
     pub(crate) fn place(&self, items: &[Value]) -> Option<usize> {
         items.iter().position(|item| match self {
             Self::Field(_) => false,
-            Self::Item(name, value) => item[name].to_string() == *value,
-            Self::Member(value) => item.to_string() == *value,
+            Self::Item(name, value) => written(&item[name]) == *value,
+            Self::Member(value) => written(item) == *value,
         })
     }
 }
@@ -210,10 +210,15 @@ pub(crate) fn remove_at(object: &mut Value, path: &[Step]) {
     }
 }
 
+/// Values are told apart by their JSON.
+fn written(value: &Value) -> String {
+    value.to_string()
+}
+
 fn step_to(item: &Value, rule: ListMerge) -> Step {
     match rule {
-        ListMerge::Set => Step::Member(item.to_string()),
-        ListMerge::ByKey(name) | ListMerge::ByKeyRetaining(name) => Step::Item(name.into(), item[name].to_string()),
+        ListMerge::Set => Step::Member(written(item)),
+        ListMerge::ByKey(name) | ListMerge::ByKeyRetaining(name) => Step::Item(name.into(), written(&item[name])),
     }
 }
 

@@ -17,25 +17,31 @@ use tokio::sync::{mpsc, watch};
 
 /// The output of one container so far, and how much there is.
 #[derive(Clone)]
-struct Output(Arc<(Mutex<Vec<LogLine>>, watch::Sender<(usize, bool)>)>);
+struct Output(Arc<Kept>);
+
+struct Kept {
+    lines: Mutex<Vec<LogLine>>,
+    /// How many there are, and whether there can be more.
+    grown: watch::Sender<(usize, bool)>,
+}
 
 impl Output {
     fn new() -> Self {
-        Self(Arc::new((Mutex::default(), watch::Sender::new((0, false)))))
+        Self(Arc::new(Kept { lines: Mutex::default(), grown: watch::Sender::new((0, false)) }))
     }
 
     fn push(&self, text: String) {
-        let mut lines = self.0.0.lock().expect("a lock");
+        let mut lines = self.0.lines.lock().expect("a lock");
         lines.push(LogLine { time: Timestamp::now(), text: text.into() });
-        self.0.1.send_replace((lines.len(), false));
+        self.0.grown.send_replace((lines.len(), false));
     }
 
     fn close(&self) {
-        self.0.1.send_modify(|(_, is_closed)| *is_closed = true);
+        self.0.grown.send_modify(|(_, is_closed)| *is_closed = true);
     }
 
     fn lines(&self, from: usize) -> Vec<LogLine> {
-        self.0.0.lock().expect("a lock")[from..].to_vec()
+        self.0.lines.lock().expect("a lock")[from..].to_vec()
     }
 }
 
@@ -134,7 +140,7 @@ impl Processes {
             conditions.extend(kept.into_iter().filter(|c| c["type"] != "Ready" && c["type"] != "PodScheduled"));
             status["conditions"] = conditions.into();
             status["containerStatuses"] = json!([{
-                "name": container, "image": "shell", "imageID": "", "ready": ready, "started": ready, "restartCount": 0,
+                "name": container, "image": "shell", "imageID": "", "ready": ready, "started": ready, "restartCount": 0, "resources": {},
                 "state": state,
             }]);
             true
@@ -176,7 +182,7 @@ impl Backend for Processes {
         }
         let (sender, receiver) = mpsc::channel(16);
         tokio::spawn(async move {
-            let mut grown = output.0.1.subscribe();
+            let mut grown = output.0.grown.subscribe();
             loop {
                 let (_, is_closed) = *grown.borrow_and_update();
                 for line in output.lines(seen) {
