@@ -5,6 +5,7 @@ mod conformance;
 mod debian;
 mod demo;
 mod guests;
+mod mutants;
 mod run;
 mod setup;
 mod sysroot;
@@ -28,7 +29,7 @@ struct Verb {
 
 /// In the order in which somebody new to the repository needs them.
 const VERBS: &[Verb] =
-    &[demo::VERB, test::VERB, setup::VERB, guests::VERB, vectors::VERB, conformance::VERB, bench::VERB];
+    &[demo::VERB, test::VERB, setup::VERB, guests::VERB, vectors::VERB, conformance::VERB, mutants::VERB, bench::VERB];
 
 const ABOUT: &str = "\
 Tasks of the Husk repository.
