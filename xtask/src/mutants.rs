@@ -71,17 +71,16 @@ fn mutants(mut arguments: Arguments) -> Result<()> {
         files = DECISIONS.iter().map(|file| format!("runtime/core/src/{file}")).collect();
     }
     let listed = Listed::parse(&fs::read_to_string(root().join(LIST))?)?;
-    let tool = Tool::at_hand()?;
-    let all = tool.list(&files)?;
-    let possible = all.len();
-    let drawn = sample(all, seed, size);
-    eprintln!("mutants: {} of {possible}, drawn by seed {seed}", drawn.len());
+    let tool = Tool::at_hand(files)?;
+    let all = tool.list()?;
+    let drawn = sample(&all, seed, size);
+    eprintln!("mutants: {} of {}, drawn by seed {seed}", drawn.len(), all.len());
 
-    let mut outcomes = tool.run("fast", tool::FAST, &drawn)?;
+    let mut outcomes = tool.run("fast", &tool::FAST, &all, &drawn)?;
     let alive: Vec<Mutant> = drawn.iter().filter(|mutant| outcomes.missed.contains(&mutant.name)).cloned().collect();
     if !alive.is_empty() {
         eprintln!("mutants: {} live; once more with every test", alive.len());
-        outcomes.replace(tool.run("all", tool::ALL, &alive)?);
+        outcomes.replace(tool.run("all", &tool::ALL, &all, &alive)?);
     }
     report(&drawn, &outcomes, &listed)
 }

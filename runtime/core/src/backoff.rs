@@ -71,11 +71,6 @@ impl Backoff {
         self.unexpired(finished_at).map(|last| finished_at + last.delay)
     }
 
-    /// Must a container that ended at `finished_at` still wait?
-    pub fn is_in_backoff_since_update(&self, finished_at: Instant, now: Instant) -> bool {
-        self.release_at(finished_at).is_some_and(|release| now < release)
-    }
-
     /// The container that ended at `finished_at` is let go now: moves the delay on.
     pub fn next(&mut self, finished_at: Instant, now: Instant, config: &BackoffConfig) {
         let delay =
@@ -167,8 +162,8 @@ mod tests {
     fn durations_are_printed_as_upstream_does() {
         let spoken = |millis| Spoken(Duration::from_millis(millis)).to_string();
         assert_eq!(
-            [10_000, 80_000, 300_000, 1_500, 250, 0].map(spoken),
-            ["10s", "1m20s", "5m0s", "1.5s", "250ms", "0s"]
+            [10_000, 80_000, 300_000, 3_600_000, 7_384_050, 1_500, 250, 0].map(spoken),
+            ["10s", "1m20s", "5m0s", "1h0m0s", "2h3m4.05s", "1.5s", "250ms", "0s"]
         );
     }
 }

@@ -100,10 +100,14 @@ mod tests {
     fn a_second_request_can_only_shorten() {
         let pending = running(Some(Deletion { grace_seconds: 30, timestamp: Instant::from_secs(120) }));
         assert_eq!(decide(&pending, Some(60), NOW), Verdict::Pending);
+        assert_eq!(decide(&pending, Some(30), NOW), Verdict::Pending);
         assert_eq!(decide(&pending, None, NOW), Verdict::Pending);
         let shorter = Deletion { grace_seconds: 15, timestamp: Instant::from_secs(105) };
         assert_eq!(decide(&pending, Some(15), NOW), Verdict::Shorten(shorter));
+        let just_over = Deletion { grace_seconds: 10, timestamp: NOW };
+        assert_eq!(decide(&pending, Some(10), NOW), Verdict::Shorten(just_over));
         let over = Deletion { grace_seconds: 1, timestamp: NOW };
+        assert_eq!(decide(&pending, Some(5), NOW), Verdict::Shorten(over));
         assert_eq!(decide(&pending, Some(1), NOW), Verdict::Shorten(over));
     }
 

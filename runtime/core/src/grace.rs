@@ -51,9 +51,8 @@ pub fn pod_grace(current: Option<i64>, deletion: Option<i64>, requested: Option<
     let in_force = current.unwrap_or(0);
     let (mut seconds, mut asked_for) = (in_force, in_force != 0);
     for asked in [deletion, requested].into_iter().flatten() {
-        if seconds == 0 || asked < seconds {
-            (seconds, asked_for) = (asked, true);
-        }
+        seconds = if seconds == 0 { asked } else { seconds.min(asked) };
+        asked_for = true;
     }
     if !asked_for {
         seconds = spec.unwrap_or(0);

@@ -118,11 +118,6 @@ impl Prober {
         self.kind
     }
 
-    /// `containerID` of the instance that it probes; empty before the first.
-    pub fn instance_id(&self) -> &str {
-        &self.id
-    }
-
     /// What is published about the current instance.
     pub const fn published(&self) -> Option<Verdict> {
         self.published

@@ -34,7 +34,7 @@ fn checks(checks: &Value, config: &BackoffConfig) -> Vec<Value> {
     for check in checks.as_array().into_iter().flatten() {
         let at = |field: &str| Instant::from_millis(check[field].as_u64().unwrap_or_default());
         let (finished, now) = (at("finishedMillis"), at("nowMillis"));
-        let held = backoff.is_in_backoff_since_update(finished, now);
+        let held = backoff.release_at(finished).is_some_and(|release| now < release);
         if !held {
             backoff.next(finished, now, config);
         }

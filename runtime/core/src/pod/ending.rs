@@ -176,16 +176,19 @@ impl Pod {
             return;
         }
         match self.sandbox {
-            SandboxState::None { .. } => self.sandbox = SandboxState::TornDown,
+            SandboxState::None { .. } => self.torn_down(),
             SandboxState::SettingUp { attempt } | SandboxState::Ready { attempt } => {
                 self.sandbox = SandboxState::TearingDown { attempt };
                 out.order(Action::Teardown { pod: self.uid.clone(), attempt });
             }
             SandboxState::TearingDown { .. } | SandboxState::TornDown => {}
         }
-        if self.sandbox == SandboxState::TornDown {
-            self.runtime.sandboxes.clear();
-        }
+    }
+
+    /// Nothing is left of its sandbox.
+    pub(super) fn torn_down(&mut self) {
+        self.sandbox = SandboxState::TornDown;
+        self.runtime.sandboxes.clear();
     }
 
     /// The object of a deleted pod disappears when nothing is left of it (PHASE-09).

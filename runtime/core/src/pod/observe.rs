@@ -78,7 +78,7 @@ impl Pod {
             }
             Input::TornDown { attempt, .. } => {
                 if self.sandbox == (SandboxState::TearingDown { attempt }) {
-                    self.sandbox = SandboxState::TornDown;
+                    self.torn_down();
                 }
             }
         }
@@ -144,7 +144,6 @@ impl Pod {
             id,
             state,
             restart_count,
-            created_at: Some(out.now),
             started_at: Some(out.now),
             image_id,
             changed: hash != current,
@@ -191,7 +190,6 @@ impl Pod {
                 id: format!("{}-{}-{}", self.uid, at.container, at.attempt),
                 state: InstanceState::Exited,
                 restart_count,
-                created_at: Some(out.now),
                 finished_at: Some(out.now),
                 exit_code: START_ERROR_CODE,
                 reason: Word::Borrowed(reasons::START_ERROR),

@@ -8,7 +8,6 @@ use super::{Out, Pod};
 use crate::event::EventKind;
 use crate::io::{Action, InstanceRef, ProbeOutcome};
 use crate::prober::{Finished, InstanceState as Seen, InstanceView, Next, Prober, View};
-use crate::restart;
 use crate::runtime::{Instance, InstanceState, Verdict, Verdicts};
 use crate::spec::{ContainerKind, ContainerSpec, ProbeKind};
 use crate::time::{Duration, Instant};
@@ -115,7 +114,6 @@ impl Pod {
             self.slots[index].probes[task].due = None;
             return false;
         };
-        let policy = self.spec.restart_policy;
         // Initial delays count from the start of the instance, those behind a startup probe from its success (PROBE-03).
         let started_up = self.slots[index].started_up;
         let since = |instance: &Instance| started_up.or(instance.started_at);
@@ -127,10 +125,8 @@ impl Pod {
                 id: &instance.id,
                 state: match instance.state {
                     InstanceState::Running => Seen::Running { since: since(instance).unwrap_or(out.now) },
-                    InstanceState::Exited => Seen::Ended {
-                        will_restart: self.ending.is_none()
-                            && restart::should_restart_exited(self.container(index), policy, instance),
-                    },
+                    // If another follows, its start has the prober look again; if none does, nothing has.
+                    InstanceState::Exited => Seen::Ended { will_restart: true },
                     InstanceState::Created | InstanceState::Unknown => Seen::Waiting,
                 },
                 started: has_started(self.container(index), instance),

@@ -2,16 +2,16 @@
 
 use husk_core::Input;
 use husk_core::eviction::{PodUsage, Pressure, Shortage};
-use husk_core::io::Outcome;
+use husk_core::io::{Hook, Outcome};
 use husk_core::node::NodeConfig;
 use husk_core::quantity::Quantity;
 use husk_core::scheduling::{Toleration, TolerationOperator};
-use husk_core::spec::RestartPolicy::Never;
-use husk_core::spec::{PodSpec, SYSTEM_CRITICAL_PRIORITY};
+use husk_core::spec::RestartPolicy::{Always, Never};
+use husk_core::spec::{ContainerSpec, Handler, PodSpec, SYSTEM_CRITICAL_PRIORITY};
 use husk_core::status::Phase;
 
 use crate::support::{asking_pod, important, limited, static_meta, waits, why, world_with};
-use crate::world::{OnSignal, Script, World, exits, secs};
+use crate::world::{OnSignal, Script, World, container, exits, pod, secs};
 
 fn amount(text: &str) -> Quantity {
     Quantity::parse(text).expect("an amount")
@@ -169,7 +169,21 @@ fn a_pod_that_used_too_much_itself_is_evicted_but_no_disruption() {
     world.run_until(10.0);
     let status = world.status();
     assert_eq!((status.phase, &*status.reason, status.message.as_str()), (Phase::Failed, "Evicted", message));
+    assert_eq!((world.terminated("a0").exit_code, &*world.terminated("a0").reason), (143, "Error"));
     assert!(world.condition_of("u1", "DisruptionTarget").is_none());
+}
+
+#[test]
+fn a_pod_that_used_too_much_has_no_time_for_hooks() {
+    let mut world = world_with(&[]);
+    let a0 = ContainerSpec { pre_stop: Some(Handler::Exec), ..container("a0") };
+    world.script("a0", Script { on_signal: OnSignal::Ignores, ..Script::default() });
+    world.apply("p", "u1", pod(Always, vec![], vec![a0]));
+    world.run_until(1.0);
+    world.input(Input::LimitExceeded { pod: "u1".into(), message: "too much".into() });
+    world.run_until(10.0);
+    assert!(world.hooks("a0", Hook::PreStop).is_empty());
+    assert_eq!((world.signals("a0"), world.kills("a0")), (vec![1.0], vec![3.0]));
 }
 
 // spec: TERM-09

@@ -158,7 +158,8 @@ fn readiness_gates_hold_back_ready_alone() {
             status,
             reason: "ByHand".into(),
             message: String::new(),
-            last_transition_time: None,
+            // When it changed is for the node to say.
+            last_transition_time: Some(Instant::ZERO),
             observed_generation: 0,
         };
         world.input(Input::ConditionSet { pod: "u1".into(), condition });
@@ -174,6 +175,9 @@ fn readiness_gates_hold_back_ready_alone() {
     set(&mut world, ConditionStatus::True);
     assert_eq!(says(&world, "Ready"), yes());
     assert_eq!(since(&world, "Ready"), 5.0);
+    assert_eq!(since(&world, "example.com/gate"), 5.0);
+    world.run_until(9.0);
+    set(&mut world, ConditionStatus::True);
     assert_eq!(since(&world, "example.com/gate"), 5.0);
 }
 

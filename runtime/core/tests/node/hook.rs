@@ -1,6 +1,6 @@
 use husk_core::Action;
 use husk_core::event::EventKind;
-use husk_core::io::{Hook, Outcome, ProbeOutcome};
+use husk_core::io::{Hook, Input, InstanceRef, Outcome, ProbeOutcome};
 use husk_core::spec::RestartPolicy::{self, Always, Never, OnFailure};
 use husk_core::spec::{ContainerSpec, Handler, ProbeKind};
 use husk_core::status::{ContainerState, Phase};
@@ -50,6 +50,20 @@ fn post_start_runs_right_after_the_start_and_the_container_is_running_once_it_is
         let orders: &[f64] = if handler == Handler::Sleep(6) { &[] } else { &[2.0] };
         assert_eq!(world.hooks("a0", Hook::PostStart), orders);
     }
+}
+
+#[test]
+fn a_container_that_has_to_be_killed_as_soon_as_it_started_gets_no_post_start() {
+    let mut world = world(Always, post_start(Handler::Exec), Script { start_delay: secs(5), ..Script::default() });
+    world.run_until(1.0);
+    world.delete(None);
+    assert_eq!(world.kills("a0"), [1.0]);
+    // It has started before KILL reached it.
+    let instance = InstanceRef { pod: world.uid.clone(), container: "a0".into(), attempt: 0 };
+    world.input(Input::Started { instance, id: "husk://a0-0".into() });
+    world.run_until(10.0);
+    assert!(world.hooks("a0", Hook::PostStart).is_empty());
+    assert!(world.is_gone());
 }
 
 // spec: HOOK-01

@@ -156,7 +156,20 @@ fn one_that_could_not_be_started_ended_with_start_error() {
     world.run_until(1.0);
     let end = world.terminated("a0");
     assert_eq!((end.exit_code, &*end.reason, &*end.message), (128, "StartError", "not a module"));
+    assert_eq!((&*end.container_id, end.finished_at), ("u1-a0-0", Some(Instant::from_secs(1000))));
+    assert_eq!(world.container("a0").image_id, "sha256:1");
     assert_eq!(world.phase(), Phase::Failed);
+}
+
+// spec: STATE-03
+#[test]
+fn each_start_that_failed_counts_as_a_restart_as_any_end_does() {
+    let script = Script { lives: vec![Life::StartFails("RunContainerError", "not a module")], ..Script::default() };
+    let mut world = World::with(pod(Always, vec![], vec![container("a0")]), &[("a0", script)]);
+    world.run_until(60.0);
+    let starts = world.starts("a0").len();
+    assert!(starts > 2);
+    assert_eq!(world.container("a0").restart_count as usize, starts - 1);
 }
 
 // spec: STATE-03, POD-09

@@ -65,6 +65,18 @@ fn a_wake_up_is_never_for_nothing() {
 }
 
 #[test]
+fn a_pod_that_ends_wants_no_wake_up_for_a_probe_that_will_not_run_any_more() {
+    let late = Probe { initial_delay_seconds: 20, ..probe(Handler::Exec) };
+    let a0 = ContainerSpec { liveness_probe: Some(late), ..container("a0") };
+    let stubborn = Script { on_signal: OnSignal::Ignores, ..Script::default() };
+    let mut world = World::with(pod(Always, vec![], vec![a0]), &[("a0", stubborn)]);
+    world.run_until(5.0);
+    assert_eq!(world.node.next_wake(), Some(Instant::from_secs(1020)));
+    world.delete(Some(60));
+    assert_eq!(world.node.next_wake(), Some(Instant::from_secs(1065)));
+}
+
+#[test]
 fn the_next_wake_up_is_the_earliest_of_all_pods() {
     let mut world = World::empty(Default::default(), &[("a0", exits(1, 1)), ("b0", exits(4, 1))]);
     world.apply("p", "u1", pod(Always, vec![], vec![container("a0")]));

@@ -7,7 +7,7 @@ use husk_core::record::{PodRecord, RecordError};
 use husk_core::spec::RestartPolicy::Always;
 use husk_core::spec::{ContainerSpec, Handler, ProbeKind};
 
-use crate::world::{Script, World, container, pod, probe, secs, sidecar};
+use crate::world::{Script, World, container, exits, pod, probe, secs, sidecar};
 use crate::*;
 
 #[test]
@@ -46,6 +46,17 @@ fn a_record_has_a_version_and_nothing_behind_it() {
     assert_eq!(PodRecord::from_bytes(&[&*bytes, b"x"].concat()), Err(RecordError::TrailingBytes(1)));
     let message = RecordError::Version(9).to_string();
     assert!(message.contains("version 9") && message.contains("delete it"), "{message}");
+}
+
+#[test]
+fn it_does_not_grow_with_every_instance() {
+    let mut world = World::with(app(Always), &[("a0", exits(700, 0))]);
+    let size = |world: &World| world.node.record(&world.uid).expect("a record").to_bytes().len();
+    world.run_until(5.0 * 700.0 + 10.0);
+    let early = size(&world);
+    world.run_until(45.0 * 700.0 + 10.0);
+    assert_eq!(world.container("a0").restart_count, 45);
+    assert!(size(&world) < early + 64, "{} bytes, and {early} of them long ago", size(&world));
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod grace;
 mod phase;
 mod qos;
 mod restart;
+mod sandbox;
 
 use husk_core::spec::{ContainerSpec, RestartPolicy};
 
