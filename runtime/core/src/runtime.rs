@@ -45,6 +45,8 @@ pub struct Instance {
     pub changed: bool,
     /// Restarts of the container before this instance.
     pub restart_count: u32,
+    /// When it was created.
+    pub created_at: Option<Instant>,
     /// When it started running.
     pub started_at: Option<Instant>,
     /// When it ended.

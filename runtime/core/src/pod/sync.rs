@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::ending::Cause;
-use super::slot::{HookRun, Slot, StopStep};
+use super::slot::{HookRun, Slot};
 use super::{Out, Pod, SandboxState};
 use crate::actions::{self, PodActions, PodView};
 use crate::io::Action;
@@ -204,12 +204,11 @@ impl Pod {
     fn asked_to_restart_all(&self, index: usize) -> bool {
         let newest = self.runtime.newest(&self.slots[index].name);
         newest.is_some_and(|instance| {
-            instance.state == InstanceState::Exited
-                && matches!(
-                    instance.stopped_for,
-                    None | Some(StopReason::LivenessProbe | StopReason::StartupProbe | StopReason::PostStartHook)
-                )
-                && restart::asks_to_restart_all(self.container(index), instance.exit_code)
+            let by_itself = matches!(
+                instance.stopped_for,
+                None | Some(StopReason::LivenessProbe | StopReason::StartupProbe | StopReason::PostStartHook)
+            );
+            by_itself && restart::asks_to_restart_all(self.container(index), instance.exit_code)
         })
     }
 
@@ -217,8 +216,7 @@ impl Pod {
     fn drive_hooks(&mut self, out: &mut Out<'_>) {
         for index in 0..self.slots.len() {
             let Some(live) = self.slots[index].live_mut() else { continue };
-            let stopping = live.stop.as_ref().is_some_and(|stop| stop.step == StopStep::Killed);
-            if !stopping && live.post_start.wake().is_some_and(|until| until <= out.now) {
+            if live.post_start.wake().is_some_and(|until| until <= out.now) {
                 live.post_start = HookRun::Over;
                 self.post_start_over(index, out);
             }

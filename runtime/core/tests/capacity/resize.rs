@@ -1,7 +1,9 @@
 //! Resources of a running pod change (RES-11, COND-07).
 
 use husk_core::Action;
+use husk_core::actions::{PodView, compute};
 use husk_core::admission::NodeState;
+use husk_core::runtime::{Instance, InstanceState, RuntimeStatus, Sandbox};
 use husk_core::spec::{PodMeta, PodSpec, ResizeRestartPolicy, Resources};
 use husk_core::status::{Condition, Phase};
 
@@ -208,4 +210,21 @@ fn a_waiting_pod_is_just_another_pod_after_the_change() {
     world.run_until(1.0);
     assert_eq!(world.phase(), Phase::Running);
     assert!(updates(&world).is_empty() && pending(&world, "u1").is_none());
+}
+
+/// CPU is had in thousandths, memory in whole bytes.
+#[test]
+fn a_fraction_of_a_byte_is_no_resize() {
+    let spec = asking_pod(&[("cpu", "2"), ("memory", "2")]);
+    let requests = amounts(&[("cpu", "1500m"), ("memory", "1500m")]);
+    let actuated = [("a0".to_owned(), Resources { requests, ..Resources::default() })].into();
+    let runtime = RuntimeStatus {
+        sandboxes: vec![Sandbox { ready: true, has_ip: true, ..Sandbox::default() }],
+        instances: vec![Instance { name: "a0".into(), state: InstanceState::Running, ..Instance::default() }],
+        ..RuntimeStatus::default()
+    };
+    let view =
+        PodView { spec: &spec, deleting: false, restart_all: false, runtime: &runtime, actuated: Some(&actuated) };
+    let updates = compute(view).updates;
+    assert_eq!((updates.cpu, updates.memory), (vec!["a0".to_owned()], vec![]));
 }
