@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn yaml_becomes_json_and_repeated_keys_are_told() {
-        let read = json_of_yaml("a: 1\nb:\n- c: x\n  c: y\na: 2\n").expect("it is YAML");
-        assert_eq!(read.value, serde_json::json!({"a": 2, "b": [{"c": "y"}]}));
+        let read = json_of_yaml("a: 1\nb:\n- c: p\n  c: q\na: 2\n").expect("it is YAML");
+        assert_eq!(read.value, serde_json::json!({"a": 2, "b": [{"c": "q"}]}));
         assert_eq!(read.repeated, ["b[0].c", "a"]);
         assert!(json_of_yaml("a: [").is_err() && json_of_yaml("a: 1\n---\nb: 2\n").is_err());
     }
