@@ -16,6 +16,8 @@ pub(crate) const RUST_PACKAGES: &[&str] = &["rustc-web", "cargo-web", "rust-web-
 pub(crate) const LIBC_PACKAGES: &[&str] = &["wasi-libc"];
 /// What guests in C need.
 pub(crate) const C_PACKAGES: &[&str] = &["clang-14", "lld-14", "wasi-libc", "libclang-rt-14-dev-wasm32"];
+/// What libFuzzer needs.
+pub(crate) const CXX_PACKAGES: &[&str] = &["g++"];
 
 /// Waits for another apt instead of giving up at once.
 const WAIT_FOR_LOCK: &str = "DPkg::Lock::Timeout=300";

@@ -4,6 +4,7 @@ mod bench;
 mod conformance;
 mod debian;
 mod demo;
+mod fuzz;
 mod guests;
 mod mutants;
 mod run;
@@ -28,8 +29,17 @@ struct Verb {
 }
 
 /// In the order in which somebody new to the repository needs them.
-const VERBS: &[Verb] =
-    &[demo::VERB, test::VERB, setup::VERB, guests::VERB, vectors::VERB, conformance::VERB, mutants::VERB, bench::VERB];
+const VERBS: &[Verb] = &[
+    demo::VERB,
+    test::VERB,
+    setup::VERB,
+    guests::VERB,
+    vectors::VERB,
+    conformance::VERB,
+    fuzz::VERB,
+    mutants::VERB,
+    bench::VERB,
+];
 
 const ABOUT: &str = "\
 Tasks of the Husk repository.

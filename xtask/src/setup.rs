@@ -1,5 +1,6 @@
 //! `cargo xtask setup`: makes sure of what the other verbs need.
 
+use std::env;
 use std::fs;
 use std::process::Command;
 
@@ -147,4 +148,17 @@ pub(crate) fn clang() -> Result<()> {
     let clang = Clang::find().context("clang, wasm-ld or wasi-libc is not where Debian puts it")?;
     eprintln!("setup: C for Wasm: {}", clang.program.display());
     Ok(())
+}
+
+/// Makes sure that libFuzzer can be compiled: only the fuzz targets need that.
+pub(crate) fn cxx() -> Result<()> {
+    let remedy =
+        || anyhow!("no C++ compiler, and libFuzzer is written in C++. On Debian, as root: apt-get install g++");
+    if env::var_os("CXX").is_some() || which("c++").is_some() {
+        return Ok(());
+    }
+    if !debian::is_debian() {
+        return Err(remedy());
+    }
+    debian::install(debian::CXX_PACKAGES).with_context(remedy)
 }

@@ -12,7 +12,7 @@ use crate::run::{build, cargo, line, output, root, run, target_dir};
 use crate::tests_run::Recorder;
 use crate::toolchain::{BARE_METAL, Toolchain};
 use crate::vectors::vectors;
-use crate::{Verb, guests, setup};
+use crate::{Verb, fuzz, guests, setup};
 
 pub(crate) const VERB: Verb = Verb {
     name: "test",
@@ -30,6 +30,7 @@ Steps, in this order (all of them if none is named):
   husk        the program itself, which some tests start
   tests       cargo test, the whole workspace
   vectors     the table of upstream's answers (the tests checked them as well)
+  fuzz        some thousand drawn inputs for each fuzz target, the same ones each time
   guest-tests the guests' own tests, compiled for this machine
   conformance every row that claims a test has one that ran, and docs/conformance.md says so
 
@@ -57,6 +58,7 @@ const STEPS: &[Step] = &[
     Step { name: "husk", needed: false, run: |_| build("husk").map(drop) },
     Step { name: "tests", needed: false, run: |count| count_tests("workspace", || workspace("test"), count) },
     Step { name: "vectors", needed: false, run: |_| vectors(&[]) },
+    Step { name: "fuzz", needed: false, run: |_| fuzz::short() },
     Step { name: "guest-tests", needed: false, run: guest_tests },
     Step { name: "conformance", needed: false, run: |_| conformance(true) },
 ];
@@ -127,6 +129,7 @@ fn report(outcomes: &[(&str, Duration, Result<()>)], count: &Count) -> Result<()
 
 fn format() -> Result<()> {
     run(cargo().args(["fmt", "--all", "--check"]))?;
+    run(cargo().args(["fmt", "--check", "--manifest-path"]).arg(fuzz::manifest()))?;
     match guests_manifest() {
         Some(manifest) => run(cargo().args(["fmt", "--all", "--check", "--manifest-path", &manifest])),
         None => Ok(()),
@@ -143,6 +146,7 @@ fn no_std() -> Result<()> {
 
 fn clippy() -> Result<()> {
     run(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    fuzz::clippy()?;
     match guests_manifest() {
         Some(manifest) => run(native_guests("clippy", &manifest).args(["--all-targets", "--", "-D", "warnings"])),
         None => Ok(()),

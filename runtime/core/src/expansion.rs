@@ -7,13 +7,18 @@ use alloc::string::String;
 pub fn expand<'a>(text: &str, lookup: impl Fn(&str) -> Option<&'a str>) -> String {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
+    // From here on nothing is closed. To look for it behind each `$(` would take time by the square of the text's length.
+    let last_bracket = text.rfind(')').unwrap_or(0);
+    let is_closed = |inner: &&str| text.len() - inner.len() <= last_bracket;
     while let Some(dollar) = rest.find('$') {
         expanded.push_str(&rest[..dollar]);
         let after = &rest[dollar + 1..];
         if let Some(escaped) = after.strip_prefix('$') {
             expanded.push('$');
             rest = escaped;
-        } else if let Some((name, behind)) = after.strip_prefix('(').and_then(|inner| inner.split_once(')')) {
+        } else if let Some((name, behind)) =
+            after.strip_prefix('(').filter(is_closed).and_then(|inner| inner.split_once(')'))
+        {
             match lookup(name) {
                 Some(value) => expanded.push_str(value),
                 None => expanded.extend(["$(", name, ")"]),

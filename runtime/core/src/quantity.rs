@@ -157,7 +157,8 @@ impl Quantity {
 
     fn with_nanos(&self, nanos: i128, other: &Self) -> Self {
         let notation = if self.is_zero() { other.notation } else { self.notation };
-        Self { nanos, notation, wide: self.wide || other.wide, typed: None }
+        // As far below zero as above, or what is printed could not be read again.
+        Self { nanos: nanos.max(-i128::MAX), notation, wide: self.wide || other.wide, typed: None }
     }
 
     fn extreme(&self) -> i64 {
@@ -171,11 +172,12 @@ impl Quantity {
             exponent += 1;
         }
         // Suffixes come in steps of a thousand and end at E.
+        let mut zeros = 0;
         while exponent % 3 != 0 || (notation == Notation::Decimal && exponent > 18) {
-            digits *= 10;
+            zeros += 1;
             exponent -= 1;
         }
-        write!(f, "{digits}")?;
+        write!(f, "{digits}{:0<zeros$}", "")?;
         match notation {
             Notation::Exponent if exponent != 0 => write!(f, "e{exponent}"),
             Notation::Exponent => Ok(()),
@@ -204,7 +206,10 @@ impl fmt::Display for Quantity {
             return f.write_str("0");
         }
         match self.notation {
-            Notation::Binary if self.nanos.abs() < 1024 * NANO || self.nanos % NANO != 0 => {
+            // A binary suffix is read up to 64 bits only.
+            Notation::Binary
+                if !(1024 * NANO..=BINARY_MAX).contains(&self.nanos.saturating_abs()) || self.nanos % NANO != 0 =>
+            {
                 self.fmt_decimal(f, Notation::Decimal)
             }
             Notation::Binary => self.fmt_binary(f),
@@ -333,7 +338,7 @@ impl<'a> Parts<'a> {
             nanos = nanos.checked_mul(10).ok_or(QuantityError::OutOfRange)?;
             place -= 1;
         }
-        Ok(nanos + i128::from(lost))
+        nanos.checked_add(i128::from(lost)).ok_or(QuantityError::OutOfRange)
     }
 
     /// Cut at the largest 64-bit number, as upstream does for binary suffixes only.
@@ -461,6 +466,25 @@ mod tests {
     fn nothing_but_a_number_with_a_suffix_is_accepted() {
         for bad in ["", " 1", "1 Ki", "--1", "1..5", "1,5", "1K", "1mm", "1e", "1e1.5", "0x10", "Pi", ".Ei", "-e-20"] {
             assert!(Quantity::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn amounts_at_the_ends_of_what_can_be_held_are_printed_and_read_again() {
+        let largest = "170141183460469231731687303715884105727n";
+        assert_eq!(printed(largest), largest);
+        assert_eq!(Quantity::parse(&largest.replace('n', ".5n")), Err(QuantityError::OutOfRange));
+        // All digits, in steps of a thousand: the zeros do not fit any more.
+        assert_eq!(printed("17014118346046923173168730371e0"), "17014118346046923173168730371");
+        assert_eq!(printed("170141183460469231731687303710e0"), "170141183460469231731687303710");
+        for (amount, other) in
+            [(largest, largest), ("-1e28", "-1.7e29"), ("9223372036854775807Ki", "8Ei"), ("-8Ei", "-8Ei")]
+        {
+            let mut sum = Quantity::parse(amount).unwrap();
+            for _ in 0..3 {
+                sum.add_saturating(&Quantity::parse(other).unwrap());
+                assert_eq!(Quantity::parse(&sum.to_string()), Ok(sum.clone()), "{sum}");
+            }
         }
     }
 
