@@ -101,7 +101,7 @@ pub(crate) fn short() -> Result<()> {
         play(
             &bin,
             target,
-            &["-runs=4000".into(), "-seed=1".into(), "-verbosity=0".into(), "-print_final_stats=1".into()],
+            &["-runs=2000".into(), "-seed=1".into(), "-verbosity=0".into(), "-print_final_stats=1".into()],
         )?;
     }
     Ok(())

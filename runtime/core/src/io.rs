@@ -47,7 +47,8 @@ pub struct InstanceRef {
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// A pod was created or its spec changed. Must be valid; a known `meta.uid` is an update.
+    /// A pod was created or its spec changed. Must be valid; a known `meta.uid` is an update. One that names other containers (but
+    /// for more ephemeral ones), or the pod otherwise, changes nothing.
     Applied {
         /// Who.
         meta: PodMeta,

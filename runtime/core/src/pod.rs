@@ -153,6 +153,9 @@ impl Pod {
 
     /// The spec changed: definitions that differ make their instances out of date (POD-08).
     pub(crate) fn update(&mut self, meta: PodMeta, spec: PodSpec, out: &mut Out<'_>) {
+        if !self.may_become(&meta, &spec) {
+            return;
+        }
         let known: Vec<u64> = (0..self.slots.len()).map(|index| self.container(index).hash).collect();
         if self.meta != meta || self.spec != spec {
             self.persisted = None;
@@ -180,6 +183,17 @@ impl Pod {
                 newest.changed = started.is_some_and(|started| started != hash);
             }
         }
+    }
+
+    /// A pod keeps its name and its containers; only ephemeral ones are added (POD-08). Anything else is another pod.
+    fn may_become(&self, meta: &PodMeta, spec: &PodSpec) -> bool {
+        (&self.meta.namespace, &self.meta.name) == (&meta.namespace, &meta.name)
+            && same_names(&self.spec.init_containers, &spec.init_containers)
+            && same_names(&self.spec.containers, &spec.containers)
+            && spec
+                .ephemeral_containers
+                .get(..self.spec.ephemeral_containers.len())
+                .is_some_and(|known| same_names(&self.spec.ephemeral_containers, known))
     }
 
     /// Nothing is left to be done, the object is gone.
@@ -260,4 +274,8 @@ impl Pod {
         let event = self.recorder.record(&self.uid, out.now, field_path, kind, reason.into(), message.into());
         out.order(Action::Record { event });
     }
+}
+
+fn same_names(known: &[ContainerSpec], new: &[ContainerSpec]) -> bool {
+    known.iter().map(|container| &container.name).eq(new.iter().map(|container| &container.name))
 }

@@ -1,17 +1,32 @@
 //! What happens in the life of a node that a fuzzer draws.
 
-use arbitrary::Arbitrary;
+use arbitrary::{Arbitrary, Unstructured};
 
 use crate::shape::{Change, PodShape};
 
+/// Longer lives show nothing that shorter ones don't.
+const MOST_OPERATIONS: usize = 500;
+
 /// A life.
-#[derive(Clone, Debug, Arbitrary)]
+#[derive(Clone, Debug)]
 pub struct Life {
     /// Updates are any specs, also those that validation would refuse: nothing is expected but that the node bears it.
     pub(crate) wild: bool,
     /// `terminated-pod-gc-threshold` is small.
     pub(crate) collects: bool,
     pub(crate) operations: Vec<Operation>,
+}
+
+impl<'a> Arbitrary<'a> for Life {
+    /// As many operations as there are bytes for: a derived one would end each list after one or two.
+    fn arbitrary(drawn: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        let (wild, collects) = (drawn.ratio(1, 8)?, drawn.ratio(1, 4)?);
+        let mut operations = Vec::new();
+        while !drawn.is_empty() && operations.len() < MOST_OPERATIONS {
+            operations.push(Operation::arbitrary(drawn)?);
+        }
+        Ok(Self { wild, collects, operations })
+    }
 }
 
 /// Something that happens. Numbers choose among what there is at that moment.

@@ -19,7 +19,7 @@ const MOST_CONTAINERS: usize = 3;
 
 /// A pod.
 #[derive(Clone, Debug, Arbitrary)]
-pub struct PodShape {
+pub(crate) struct PodShape {
     policy: Policy,
     init: Vec<ContainerShape>,
     apps: Vec<ContainerShape>,
@@ -92,7 +92,7 @@ enum HookShape {
 }
 
 #[derive(Clone, Copy, Debug, Arbitrary)]
-struct AmountsShape {
+pub(crate) struct AmountsShape {
     cpu: u8,
     memory: u8,
     limited: bool,
@@ -100,9 +100,9 @@ struct AmountsShape {
 
 /// A change of a pod that may be made.
 #[derive(Clone, Debug, Arbitrary)]
-pub enum Change {
+pub(crate) enum Change {
     /// Other resources of a container.
-    Resize(u8, AmountsShapeChange),
+    Resize(u8, AmountsShape),
     /// Another image.
     Image(u8),
     /// An ephemeral container more.
@@ -114,10 +114,6 @@ pub enum Change {
     /// Nothing.
     Same,
 }
-
-/// What a container asks for from now on.
-#[derive(Clone, Copy, Debug, Arbitrary)]
-pub struct AmountsShapeChange(AmountsShape);
 
 impl PodShape {
     pub(crate) fn spec(&self) -> PodSpec {
@@ -224,7 +220,7 @@ impl ContainerShape {
 impl Change {
     pub(crate) fn make(&self, spec: &mut PodSpec) {
         match self {
-            Self::Resize(which, AmountsShapeChange(amounts)) => {
+            Self::Resize(which, amounts) => {
                 let count = spec.containers.len();
                 spec.containers[usize::from(*which) % count].resources = amounts.resources();
             }

@@ -37,6 +37,36 @@ fn a_changed_container_is_restarted_alone_whatever_its_policy() {
     }
 }
 
+#[test]
+fn a_spec_with_other_containers_is_none_of_this_pod() {
+    let with = |init: Vec<ContainerSpec>, apps: Vec<ContainerSpec>| pod(Always, init, apps);
+    let ephemeral = |spec: PodSpec, names: &[&str]| PodSpec {
+        ephemeral_containers: names.iter().map(|name| container(name)).collect(),
+        ..spec
+    };
+    let spec = ephemeral(with(vec![sidecar("s0")], vec![container("a0"), container("a1")]), &["e0"]);
+    for other in [
+        with(vec![], vec![container("a0"), container("a1")]),
+        ephemeral(with(vec![], vec![container("a0"), container("a1")]), &["e0"]),
+        ephemeral(with(vec![sidecar("s0")], vec![container("a1"), container("a0")]), &["e0"]),
+        ephemeral(with(vec![sidecar("s0")], vec![container("a0")]), &["e0", "e1"]),
+        ephemeral(spec.clone(), &[]),
+        ephemeral(spec.clone(), &["e1"]),
+        ephemeral(changed(with(vec![container("a0")], vec![container("s0"), container("a1")]), "a0"), &["e0"]),
+    ] {
+        let mut world = World::with(spec.clone(), &[]);
+        world.run_until(10.0);
+        let before = world.orders.len();
+        world.apply("p", "u1", other);
+        world.apply("another-name", "u1", changed(spec.clone(), "a0"));
+        world.run_until(100.0);
+        assert_eq!(world.orders[before..], [], "nothing of it changed");
+        world.apply("p", "u1", ephemeral(changed(spec.clone(), "a0"), &["e0", "e1"]));
+        world.run_until(110.0);
+        assert_eq!((world.starts("e1"), world.starts("a0")[1..].len()), (vec![100.0], 1), "what may change does");
+    }
+}
+
 // spec: POD-08
 #[test]
 fn what_a_container_did_by_its_old_definition_does_not_hold_back_the_new_one() {
