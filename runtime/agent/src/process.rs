@@ -1,7 +1,7 @@
 //! What a container's process gets: command, arguments, environment.
 
 use husk_api::{EnvSources, container_env};
-use husk_core::expansion::expand;
+use husk_core::expansion::{Room, expand};
 use husk_core::quantity::{Notation, Quantity};
 use husk_core::spec::ResourceList;
 use k8s_openapi::api::core::v1::{ConfigMap, Container, Pod, Secret, Service};
@@ -22,8 +22,12 @@ impl Process {
     pub(crate) fn of(pod: &Pod, container: &Container, node: &ThisMachine) -> Result<Self, String> {
         let env = container_env(pod, container, node).map_err(|error| error.to_string())?;
         let value = |name: &str| env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-        let words = |list: &Option<Vec<String>>| list.iter().flatten().map(|word| expand(word, value)).collect();
-        Ok(Self { command: words(&container.command), args: words(&container.args), env })
+        let mut room = Room::default();
+        let mut words = |list: &Option<Vec<String>>| -> Result<Vec<String>, String> {
+            let expanded = list.iter().flatten().map(|word| expand(word, value, &mut room));
+            expanded.collect::<Result<_, _>>().map_err(|error| error.to_string())
+        };
+        Ok(Self { command: words(&container.command)?, args: words(&container.args)?, env })
     }
 }
 

@@ -10,6 +10,7 @@ mod mutate;
 mod node;
 mod quantity;
 mod record;
+mod scenario;
 mod shape;
 mod words;
 
@@ -19,4 +20,5 @@ pub use mutate::{crossed, mutated};
 pub use node::operations;
 pub use quantity::quantity;
 pub use record::record;
+pub use scenario::scenario;
 pub use words::words;

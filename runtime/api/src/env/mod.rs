@@ -4,10 +4,10 @@ mod downward;
 mod file;
 mod services;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use husk_core::expansion::expand;
+use husk_core::expansion::{Room, TooLong, expand};
 use husk_core::spec::ResourceList;
 use k8s_openapi::api::core::v1 as k8s;
 
@@ -39,7 +39,7 @@ pub struct EnvError(String);
 /// services; values that come from elsewhere are not expanded.
 ///
 /// # Errors
-/// If something is referred to that isn't there and isn't optional.
+/// If something is referred to that isn't there and isn't optional, or there is more than a process can be given.
 pub fn container_env(
     pod: &k8s::Pod,
     container: &k8s::Container,
@@ -53,6 +53,7 @@ pub fn container_env(
         }
     }
     let services = visible_services(pod, sources);
+    let mut room = Room::default();
     for variable in container.env.iter().flatten() {
         let written = variable.value.as_deref().unwrap_or_default();
         let value = match &variable.value_from {
@@ -60,33 +61,43 @@ pub fn container_env(
                 Some(value) => value,
                 None => continue,
             },
-            _ => expand(written, |name| env.get(name).or(services.get(name))),
+            _ => expand(written, |name| env.get(name).or(services.get(name)), &mut room).map_err(too_long)?,
         };
         env.set(variable.name.clone(), value);
     }
-    for (name, value) in services.0 {
+    for (name, value) in services.variables {
         if env.get(&name).is_none() {
             env.set(name, value);
         }
     }
-    Ok(env.0)
+    Ok(env.variables)
 }
 
-/// Variables in order; few enough to be searched one by one.
+/// Variables in order.
 #[derive(Default)]
-struct Env(Vec<(String, String)>);
+struct Env {
+    variables: Vec<(String, String)>,
+    places: HashMap<String, usize>,
+}
 
 impl Env {
     fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.places.get(name).map(|&place| self.variables[place].1.as_str())
     }
 
     fn set(&mut self, name: String, value: String) {
-        match self.0.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, old)) => *old = value,
-            None => self.0.push((name, value)),
+        match self.places.get(&name) {
+            Some(&place) => self.variables[place].1 = value,
+            None => {
+                self.places.insert(name.clone(), self.variables.len());
+                self.variables.push((name, value));
+            }
         }
     }
+}
+
+fn too_long(error: TooLong) -> EnvError {
+    EnvError(error.to_string())
 }
 
 /// Services of the pod's own namespace unless it wants no links to them, and the API server's in any case.

@@ -1,5 +1,7 @@
 //! Affinity to nodes and to other pods, and the selectors they use.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use k8s_openapi::api::core::v1 as k8s;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
@@ -157,16 +159,18 @@ pub(super) fn label_keys(
         }
     }
     if let Some(selector) = selector {
-        let mut known: Vec<&String> = selector.match_labels.iter().flatten().map(|(key, _)| key).collect();
+        let mut known: BTreeSet<&String> = selector.match_labels.iter().flatten().map(|(key, _)| key).collect();
+        let last: BTreeMap<&String, usize> = matching.iter().enumerate().map(|(index, key)| (key, index)).collect();
         for expression in selector.match_expressions.iter().flatten() {
             // What the keys make of the selector may be there already; a second time is too much. (The path is upstream's.)
-            if let Some(index) = matching.iter().rposition(|key| *key == expression.key) {
-                let is_known = known.contains(&&expression.key);
+            if let Some(&index) = last.get(&expression.key) {
+                let is_known = known.contains(&expression.key);
                 errors.invalid_if(is_known, &path.index(index), "exists in both matchLabelKeys and labelSelector");
             }
-            known.push(&expression.key);
+            known.insert(&expression.key);
         }
     }
+    let mismatching: BTreeSet<&String> = mismatching.iter().collect();
     for (index, key) in matching.iter().enumerate() {
         let both = mismatching.contains(key);
         let path = path.child("matchLabelKeys").index(index);

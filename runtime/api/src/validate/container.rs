@@ -1,6 +1,6 @@
 //! Containers: what all kinds have in common, and what apps and init containers have of their own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1 as k8s;
 
@@ -14,7 +14,7 @@ pub(super) struct Scope<'a> {
     /// The volumes that are sound, by name.
     pub(super) volumes: &'a BTreeMap<&'a str, &'a k8s::Volume>,
     /// Names of `resourceClaims`.
-    pub(super) claims: &'a [&'a str],
+    pub(super) claims: &'a BTreeSet<&'a str>,
     /// The pod's grace, in seconds.
     pub(super) grace: Option<i64>,
 }
@@ -31,7 +31,7 @@ fn apps(scope: &Scope<'_>, path: &Path, errors: &mut Errors) {
     if containers.is_empty() {
         return errors.required(path, "");
     }
-    let mut names = Vec::new();
+    let mut names = BTreeSet::new();
     for (index, container) in containers.iter().enumerate() {
         let path = path.index(index);
         common(container, scope, &path, errors);
@@ -43,7 +43,7 @@ fn apps(scope: &Scope<'_>, path: &Path, errors: &mut Errors) {
 }
 
 fn init(scope: &Scope<'_>, path: &Path, errors: &mut Errors) {
-    let mut names: Vec<&str> = scope.spec.containers.iter().map(|container| container.name.as_str()).collect();
+    let mut names: BTreeSet<&str> = scope.spec.containers.iter().map(|container| container.name.as_str()).collect();
     for (index, container) in scope.spec.init_containers.iter().flatten().enumerate() {
         let at = path.index(index);
         common(container, scope, &at, errors);
@@ -117,7 +117,7 @@ pub(super) fn pull_policy(policy: Option<&str>, path: &Path, errors: &mut Errors
 }
 
 fn ports(ports: &[k8s::ContainerPort], path: &Path, errors: &mut Errors) {
-    let mut names = Vec::new();
+    let mut names = BTreeSet::new();
     for (index, port) in ports.iter().enumerate() {
         let path = path.index(index);
         if let Some(name) = port.name.as_deref().filter(|name| !name.is_empty()) {
@@ -145,16 +145,14 @@ pub(super) fn port_number(number: i32, path: &Path, errors: &mut Errors) {
 
 /// Two containers of a pod can't have the same port of the host.
 fn host_ports(containers: &[k8s::Container], path: &Path, errors: &mut Errors) {
-    let mut known = Vec::new();
+    let mut known = BTreeSet::new();
     for (index, container) in containers.iter().enumerate() {
         let ports_path = path.index(index).child("ports");
         for (index, port) in container.ports.iter().flatten().enumerate() {
             let Some(number) = port.host_port.filter(|number| *number != 0) else { continue };
             let key = (text(&port.protocol), text(&port.host_ip), number);
-            if known.contains(&key) {
+            if !known.insert(key) {
                 errors.duplicate(&ports_path.index(index).child("hostPort"));
-            } else {
-                known.push(key);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Ephemeral containers: like others, but without anything that would make the pod depend on them.
 
+use std::collections::BTreeSet;
+
 use super::container::{self, Scope};
 use super::errors::{Errors, Path};
 use super::pod::{text, trimmed_image, unique};
@@ -10,7 +12,7 @@ const NOT_HERE: &str = "cannot be set for an Ephemeral Container";
 pub(super) fn validate(scope: &Scope<'_>, path: &Path, errors: &mut Errors) {
     let spec = scope.spec;
     let others = spec.containers.iter().chain(spec.init_containers.iter().flatten());
-    let others: Vec<&str> = others.map(|container| container.name.as_str()).collect();
+    let others: BTreeSet<&str> = others.map(|container| container.name.as_str()).collect();
     let mut names = others.clone();
     for (index, ephemeral) in spec.ephemeral_containers.iter().flatten().enumerate() {
         let path = path.index(index);
@@ -19,7 +21,7 @@ pub(super) fn validate(scope: &Scope<'_>, path: &Path, errors: &mut Errors) {
         trimmed_image(text(&container.image), &path, errors);
         unique(&ephemeral.name, &mut names, &path.child("name"), errors);
         let target = text(&ephemeral.target_container_name);
-        if !target.is_empty() && !others.contains(&target) {
+        if !target.is_empty() && !others.contains(target) {
             errors.not_found(&path.child("targetContainerName"));
         }
         let has_resources = container.resources.as_ref().is_some_and(|resources| *resources != Default::default());

@@ -1,6 +1,6 @@
 //! Volume mounts and block devices of a container.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1 as k8s;
 
@@ -11,7 +11,9 @@ use super::pod::text;
 
 pub(super) fn volume_mounts(container: &k8s::Container, scope: &Scope<'_>, path: &Path, errors: &mut Errors) {
     let devices = container.volume_devices.as_deref().unwrap_or_default();
-    let mut mount_paths: Vec<&str> = Vec::new();
+    let mut mount_paths: BTreeSet<&str> = BTreeSet::new();
+    let names: BTreeSet<&str> = devices.iter().map(|device| device.name.as_str()).collect();
+    let places = last_of_names(devices.iter().map(|device| (device.name.as_str(), device.device_path.as_str())));
     for (index, mount) in container.volume_mounts.iter().flatten().enumerate() {
         let at = path.index(index);
         errors.required_text(Some(&mount.name), &at.child("name"), "");
@@ -19,12 +21,9 @@ pub(super) fn volume_mounts(container: &k8s::Container, scope: &Scope<'_>, path:
             errors.not_found(&at.child("name"));
         }
         errors.required_text(Some(&mount.mount_path), &at.child("mountPath"), "");
-        errors.invalid_if(mount_paths.contains(&mount.mount_path.as_str()), &at.child("mountPath"), "must be unique");
-        mount_paths.push(&mount.mount_path);
-        let named = devices.iter().any(|device| device.name == mount.name);
-        errors.invalid_if(named, &at.child("name"), "must not already exist in volumeDevices");
-        let placed = last_of_names(devices.iter().map(|device| (device.name.as_str(), device.device_path.as_str())))
-            .any(|place| place == mount.mount_path);
+        errors.invalid_if(!mount_paths.insert(&mount.mount_path), &at.child("mountPath"), "must be unique");
+        errors.invalid_if(names.contains(&*mount.name), &at.child("name"), "must not already exist in volumeDevices");
+        let placed = places.contains(&*mount.mount_path);
         errors.invalid_if(placed, &at.child("mountPath"), "must not already exist as a path in volumeDevices");
         // From here on upstream names the field without the index.
         let (sub_path, expression) = (text(&mount.sub_path), text(&mount.sub_path_expr));
@@ -38,8 +37,8 @@ pub(super) fn volume_mounts(container: &k8s::Container, scope: &Scope<'_>, path:
 }
 
 /// The places, as upstream keeps them: by name, so that a later one of a name hides those before.
-fn last_of_names<'a>(places: impl Iterator<Item = (&'a str, &'a str)>) -> impl Iterator<Item = &'a str> {
-    places.collect::<BTreeMap<_, _>>().into_values()
+fn last_of_names<'a>(places: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeSet<&'a str> {
+    places.collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
 fn propagation(mount: &k8s::VolumeMount, container: &k8s::Container, path: &Path, errors: &mut Errors) {
@@ -69,13 +68,15 @@ fn recursive_read_only(mount: &k8s::VolumeMount, path: &Path, errors: &mut Error
 
 pub(super) fn volume_devices(container: &k8s::Container, scope: &Scope<'_>, path: &Path, errors: &mut Errors) {
     let mounts = container.volume_mounts.as_deref().unwrap_or_default();
-    let (mut names, mut places): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    let (mut names, mut places): (BTreeSet<&str>, BTreeSet<&str>) = Default::default();
+    let mounted: BTreeSet<&str> = mounts.iter().map(|mount| mount.name.as_str()).collect();
+    let mount_paths = last_of_names(mounts.iter().map(|mount| (mount.name.as_str(), mount.mount_path.as_str())));
     for (index, device) in container.volume_devices.iter().flatten().enumerate() {
         let at = path.index(index);
         let (name_path, place_path) = (at.child("name"), at.child("devicePath"));
         let (name, place) = (device.name.as_str(), device.device_path.as_str());
         errors.required_text(Some(name), &name_path, "");
-        errors.invalid_if(names.contains(&name), &name_path, "must be unique");
+        errors.invalid_if(names.contains(name), &name_path, "must be unique");
         match scope.volumes.get(name) {
             None => errors.not_found(&name_path),
             Some(volume) => {
@@ -85,19 +86,17 @@ pub(super) fn volume_devices(container: &k8s::Container, scope: &Scope<'_>, path
             }
         }
         errors.required_text(Some(place), &place_path, "");
-        errors.invalid_if(places.contains(&place), &place_path, "must be unique");
+        errors.invalid_if(places.contains(place), &place_path, "must be unique");
         if paths::has_backsteps(place) {
             errors.invalid(&place_path, "can not contain backsteps ('..')");
         } else {
-            places.push(place);
+            places.insert(place);
         }
-        let named = mounts.iter().any(|mount| mount.name == name);
-        errors.invalid_if(named, &name_path, "must not already exist in volumeMounts");
-        let placed = last_of_names(mounts.iter().map(|mount| (mount.name.as_str(), mount.mount_path.as_str())))
-            .any(|other| other == place);
+        errors.invalid_if(mounted.contains(name), &name_path, "must not already exist in volumeMounts");
+        let placed = mount_paths.contains(place);
         errors.invalid_if(placed, &place_path, "must not already exist as a path in volumeMounts");
         if !name.is_empty() {
-            names.push(name);
+            names.insert(name);
         }
     }
 }

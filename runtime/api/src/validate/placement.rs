@@ -1,5 +1,7 @@
 //! Where and when a pod may run: gates, tolerations, spread.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use k8s_openapi::api::core::v1 as k8s;
 
 use super::affinity::{label_keys, label_selector};
@@ -15,7 +17,7 @@ pub(super) fn readiness_gates(spec: &k8s::PodSpec, path: &Path, errors: &mut Err
 }
 
 pub(super) fn scheduling_gates(spec: &k8s::PodSpec, path: &Path, errors: &mut Errors) {
-    let mut known = Vec::new();
+    let mut known = BTreeSet::new();
     for (index, gate) in spec.scheduling_gates.iter().flatten().enumerate() {
         let path = path.index(index);
         errors.invalid_all(&path, names::qualified(&gate.name));
@@ -86,17 +88,18 @@ fn is_digits(text: &str) -> bool {
 
 pub(super) fn topology_spread(spec: &k8s::PodSpec, path: &Path, errors: &mut Errors) {
     let constraints = spec.topology_spread_constraints.as_deref().unwrap_or_default();
+    let what = |constraint: &k8s::TopologySpreadConstraint| {
+        (constraint.topology_key.clone(), constraint.when_unsatisfiable.clone())
+    };
+    // A later one of the same is an error of those before it.
+    let last: BTreeMap<_, usize> = constraints.iter().enumerate().map(|(index, one)| (what(one), index)).collect();
     for (index, constraint) in constraints.iter().enumerate() {
         let path = path.index(index);
         errors.invalid_if(constraint.max_skew <= 0, &path.child("maxSkew"), "must be greater than zero");
         errors.required_text(Some(&constraint.topology_key), &path.child("topologyKey"), "can not be empty");
         let action = constraint.when_unsatisfiable.as_str();
         errors.one_of(action, &path.child("whenUnsatisfiable"), &["DoNotSchedule", "ScheduleAnyway"]);
-        let is_repeated = constraints[index + 1..].iter().any(|other| {
-            (&other.topology_key, &other.when_unsatisfiable)
-                == (&constraint.topology_key, &constraint.when_unsatisfiable)
-        });
-        if is_repeated {
+        if last.get(&what(constraint)) != Some(&index) {
             errors.duplicate(&path.child("{topologyKey, whenUnsatisfiable}"));
         }
         if let Some(domains) = constraint.min_domains {

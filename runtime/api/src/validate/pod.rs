@@ -1,5 +1,7 @@
 //! A pod as it is created.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::core::v1 as k8s;
 
 use super::container::{self, Scope};
@@ -92,7 +94,13 @@ fn validate_spec(
     }
     if let Some(overhead) = &spec.overhead {
         let limits = k8s::ResourceRequirements { limits: Some(overhead.clone()), ..Default::default() };
-        resources::validate(&limits, resources::container_resource_name, &[], &path.child("overhead"), errors);
+        resources::validate(
+            &limits,
+            resources::container_resource_name,
+            &BTreeSet::new(),
+            &path.child("overhead"),
+            errors,
+        );
     }
     os::validate(spec, path, errors);
     placement::scheduling_group(spec, &path.child("schedulingGroup"), errors);
@@ -146,11 +154,9 @@ pub(super) fn text(text: &Option<String>) -> &str {
 }
 
 /// Names must be unique; gives whether this one was new.
-pub(super) fn unique<'a>(name: &'a str, known: &mut Vec<&'a str>, path: &Path, errors: &mut Errors) -> bool {
-    let is_new = !known.contains(&name);
-    if is_new {
-        known.push(name);
-    } else {
+pub(super) fn unique<'a>(name: &'a str, known: &mut BTreeSet<&'a str>, path: &Path, errors: &mut Errors) -> bool {
+    let is_new = known.insert(name);
+    if !is_new {
         errors.push(ErrorKind::Duplicate, path, "");
     }
     is_new

@@ -1,5 +1,7 @@
 //! Projected volumes: several sources in one directory.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::core::v1 as k8s;
 
 use super::errors::{Errors, Path};
@@ -18,7 +20,7 @@ const KEY_TYPES: [&str; 6] = ["RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "E
 pub(super) fn validate(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
     let Some(projected) = &volume.projected else { return };
     paths::file_mode(projected.default_mode, &path.child("defaultMode"), errors);
-    let mut known = Vec::new();
+    let mut known = BTreeSet::new();
     for (index, source) in projected.sources.iter().flatten().enumerate() {
         let at = path.child("sources").index(index);
         let kinds = [
@@ -34,10 +36,8 @@ pub(super) fn validate(volume: &k8s::Volume, path: &Path, errors: &mut Errors) {
             token(written, &at.child("serviceAccountToken"), path, errors);
         }
         for place in places(source) {
-            if known.contains(&place) {
+            if !known.insert(place) {
                 errors.invalid(path, "conflicting duplicate paths");
-            } else {
-                known.push(place);
             }
         }
         let has_several = kinds.iter().filter(|is_set| **is_set).count() > 1;

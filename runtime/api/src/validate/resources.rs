@@ -55,7 +55,7 @@ const WHOLE: [&str; 9] = [
 pub(super) fn validate(
     resources: &k8s::ResourceRequirements,
     name_rules: NameRules,
-    claims: &[&str],
+    claims: &BTreeSet<&str>,
     path: &Path,
     errors: &mut Errors,
 ) {
@@ -154,7 +154,10 @@ fn may_overcommit(name: &str) -> bool {
     is_native(name) && !is_huge_page(name)
 }
 
-fn claim_names(claims: &[k8s::ResourceClaim], of_pod: &[&str], path: &Path, errors: &mut Errors) {
+/// So many names stand in a message at most.
+const MOST_SHOWN: usize = 100;
+
+fn claim_names(claims: &[k8s::ResourceClaim], of_pod: &BTreeSet<&str>, path: &Path, errors: &mut Errors) {
     let mut known: BTreeSet<(&str, &str)> = BTreeSet::new();
     for (index, claim) in claims.iter().enumerate() {
         let path = path.index(index);
@@ -179,11 +182,11 @@ fn claim_names(claims: &[k8s::ResourceClaim], of_pod: &[&str], path: &Path, erro
             }
             known.insert((name, request));
         }
-        if !of_pod.contains(&name) {
-            let mut sorted = of_pod.to_vec();
-            sorted.sort_unstable();
-            sorted.dedup();
-            let which = if sorted.is_empty() { " which is empty".into() } else { format!(": {}", sorted.join(", ")) };
+        if !of_pod.contains(name) {
+            // Not all of many, or many wrong names would fill the memory with right ones.
+            let mut shown: Vec<&str> = of_pod.iter().copied().take(MOST_SHOWN).collect();
+            shown.extend((of_pod.len() > MOST_SHOWN).then_some("…"));
+            let which = if shown.is_empty() { " which is empty".into() } else { format!(": {}", shown.join(", ")) };
             let rule = format!("must be one of the names in pod.spec.resourceClaims{which}");
             errors.push(ErrorKind::NotFound, &path, rule);
         }
@@ -196,7 +199,7 @@ pub(super) fn pod_claims<'a>(
     metadata: &ObjectMeta,
     path: &Path,
     errors: &mut Errors,
-) -> Vec<&'a str> {
+) -> BTreeSet<&'a str> {
     let claims = spec.resource_claims.as_deref().unwrap_or_default();
     if metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(MIRROR)) {
         for _ in claims {
@@ -204,17 +207,17 @@ pub(super) fn pod_claims<'a>(
         }
         return claims.iter().map(|claim| claim.name.as_str()).filter(|name| !name.is_empty()).collect();
     }
-    let mut known = Vec::new();
+    let mut known = BTreeSet::new();
     for (index, claim) in claims.iter().enumerate() {
         let path = path.index(index);
         let name_path = path.child("name");
         if claim.name.is_empty() {
             errors.required(&name_path, "");
-        } else if known.contains(&claim.name.as_str()) {
+        } else if known.contains(claim.name.as_str()) {
             errors.duplicate(&name_path);
         } else {
             errors.invalid_all(&name_path, names::label(&claim.name));
-            known.push(claim.name.as_str());
+            known.insert(claim.name.as_str());
         }
         match (&claim.resource_claim_name, &claim.resource_claim_template_name) {
             (Some(_), Some(_)) => errors
@@ -239,12 +242,11 @@ pub(super) fn pod_claims<'a>(
 
 /// What a change of resources does to a running container.
 pub(super) fn resize_policy(container: &k8s::Container, spec: &k8s::PodSpec, path: &Path, errors: &mut Errors) {
-    let mut known: Vec<&str> = Vec::new();
+    let mut known: BTreeSet<&str> = BTreeSet::new();
     for (index, policy) in container.resize_policy.iter().flatten().enumerate() {
-        if known.contains(&policy.resource_name.as_str()) {
+        if !known.insert(&policy.resource_name) {
             errors.duplicate(&path.index(index));
         }
-        known.push(&policy.resource_name);
         errors.required_one_of(Some(&policy.resource_name), path, &["cpu", "memory"]);
         errors.required_one_of(Some(&policy.restart_policy), path, &["NotRequired", "RestartContainer"]);
         let never = text(&spec.restart_policy) == "Never" && policy.restart_policy != "NotRequired";

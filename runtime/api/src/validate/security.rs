@@ -1,5 +1,7 @@
 //! Security contexts.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::core::v1 as k8s;
 
 use super::errors::{Errors, Path};
@@ -72,7 +74,7 @@ fn user_or_group(id: Option<i64>, path: &Path, errors: &mut Errors) {
 }
 
 fn sysctls(context: &k8s::PodSecurityContext, spec: &k8s::PodSpec, path: &Path, errors: &mut Errors) {
-    let mut known: Vec<&str> = Vec::new();
+    let mut known: BTreeSet<&str> = BTreeSet::new();
     for (index, sysctl) in context.sysctls.iter().flatten().enumerate() {
         let path = path.index(index).child("name");
         let name = sysctl.name.as_str();
@@ -81,10 +83,10 @@ fn sysctls(context: &k8s::PodSecurityContext, spec: &k8s::PodSpec, path: &Path, 
         } else if !names::is_sysctl(name) {
             let form = r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
             errors.invalid(&path, format!("must have at most 253 characters and match regex {form}"));
-        } else if known.contains(&name) {
+        } else if known.contains(name) {
             errors.duplicate(&path);
         }
-        known.push(name);
+        known.insert(name);
         // Without a namespace of its own the pod would change the host.
         let dotted = dotted(name);
         let of_network = dotted.starts_with("net.");

@@ -1,5 +1,7 @@
 //! Changes of a pod: which fields may change, and how.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use k8s_openapi::api::core::v1 as k8s;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -180,10 +182,12 @@ fn added_tolerations(old: &k8s::PodSpec, new: &k8s::PodSpec, gates: &Gates, path
 
 fn removed_gates(old: &k8s::PodSpec, new: &k8s::PodSpec, path: &Path, errors: &mut Errors) {
     let gates = new.scheduling_gates.as_deref().unwrap_or_default();
+    let known: BTreeSet<&str> = old.scheduling_gates.iter().flatten().map(|gate| gate.name.as_str()).collect();
+    // A second one of a name is an error of its own.
+    let last: BTreeMap<&str, usize> =
+        gates.iter().enumerate().map(|(index, gate)| (gate.name.as_str(), index)).collect();
     for (index, gate) in gates.iter().enumerate() {
-        // A second one of a name is an error of its own.
-        let is_last = !gates[index + 1..].contains(gate);
-        if is_last && !old.scheduling_gates.iter().flatten().any(|old| old.name == gate.name) {
+        if last.get(&*gate.name) == Some(&index) && !known.contains(&*gate.name) {
             let rule = format!("only deletion is allowed, but found new scheduling gate '{}'", gate.name);
             errors.forbidden(&path.index(index).child("name"), rule);
         }
@@ -258,7 +262,7 @@ fn with_metadata_kept(old: &k8s::Pod, new: &k8s::Pod) -> k8s::Pod {
 
 pub(super) fn object_meta(old: &ObjectMeta, new: &ObjectMeta, path: &Path, errors: &mut Errors) {
     if old.deletion_timestamp.is_some() {
-        let known = old.finalizers.as_deref().unwrap_or_default();
+        let known: BTreeSet<&String> = old.finalizers.iter().flatten().collect();
         let added: Vec<&String> = new.finalizers.iter().flatten().filter(|name| !known.contains(name)).collect();
         if !added.is_empty() {
             let names: Vec<String> = added.iter().map(|name| format!("\"{name}\"")).collect();

@@ -1,6 +1,6 @@
 //! Volumes of a pod: their names, and that each has one source.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1 as k8s;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -77,7 +77,7 @@ fn claims_are_apart(spec: &k8s::PodSpec, pod: &str, path: &Path, errors: &mut Er
         return;
     }
     let volumes = || spec.volumes.iter().flatten();
-    let made: Vec<String> =
+    let made: BTreeSet<String> =
         volumes().filter(|volume| volume.ephemeral.is_some()).map(|volume| format!("{pod}-{}", volume.name)).collect();
     for (index, volume) in volumes().enumerate() {
         let Some(claim) = &volume.persistent_volume_claim else { continue };
