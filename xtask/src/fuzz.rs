@@ -12,13 +12,14 @@ use anyhow::{Context, Result, bail};
 use pico_args::Arguments;
 
 use crate::run::{cargo, output, root, run, target_dir};
-use crate::{Verb, setup};
+use crate::{Verb, no_more, setup};
 
 pub(crate) const VERB: Verb = Verb {
     name: "fuzz",
     summary: "Look for inputs that break something: manifests, records, lives of a node",
     help: "\
 Usage: cargo xtask fuzz [TARGET...] [--seconds N | --runs N] [--address] [-- LIBFUZZER OPTIONS]
+       cargo xtask fuzz --short
 
 Targets are the files of tests/fuzz/fuzz_targets; all of them, one after the other, if
 none is named. Each runs for 60 seconds if nothing else is asked for. What leads somewhere new is kept
@@ -29,6 +30,7 @@ target/fuzz/artifacts/TARGET; give it to the target again with
 
   --seconds N   stop after so many seconds (each target)
   --runs N      stop after so many inputs (each target)
+  --short       lints, then some thousand inputs for each target, the same ones each time
   --address     with AddressSanitizer: slower, finds what is wrong with unsafe code of dependencies
   --            what follows is for libFuzzer: -help=1 lists its options, a file is run once
 
@@ -65,6 +67,11 @@ enum Build {
 }
 
 fn fuzz(mut arguments: Arguments) -> Result<()> {
+    if arguments.contains("--short") {
+        no_more(arguments)?;
+        clippy()?;
+        return short();
+    }
     let address = arguments.contains("--address");
     let runs: Option<u64> = arguments.opt_value_from_str("--runs")?;
     let seconds: Option<u64> = arguments.opt_value_from_str("--seconds")?;
@@ -91,8 +98,8 @@ fn fuzz(mut arguments: Arguments) -> Result<()> {
     Ok(())
 }
 
-/// What `cargo xtask test` does: few inputs, always the same ones.
-pub(crate) fn short() -> Result<()> {
+/// Few inputs, always the same ones.
+fn short() -> Result<()> {
     let bin = build(Build::Quick)?;
     for target in &targets()? {
         let corpus = scratch("corpus", target)?;
@@ -108,7 +115,7 @@ pub(crate) fn short() -> Result<()> {
 }
 
 /// No warnings in the targets.
-pub(crate) fn clippy() -> Result<()> {
+fn clippy() -> Result<()> {
     run(targets_cargo("clippy", Build::Quick)?.args(["--all-targets", "--", "-D", "warnings"]))
 }
 

@@ -1,7 +1,7 @@
 //! What a container's process gets: command, arguments, environment.
 
 use husk_api::{EnvSources, container_env};
-use husk_core::expansion::{Room, expand};
+use husk_core::expansion::{Room, TooLong, expand};
 use husk_core::quantity::{Notation, Quantity};
 use husk_core::spec::ResourceList;
 use k8s_openapi::api::core::v1::{ConfigMap, Container, Pod, Secret, Service};
@@ -25,7 +25,7 @@ impl Process {
         let mut room = Room::default();
         let mut words = |list: &Option<Vec<String>>| -> Result<Vec<String>, String> {
             let expanded = list.iter().flatten().map(|word| expand(word, value, &mut room));
-            expanded.collect::<Result<_, _>>().map_err(|error| error.to_string())
+            expanded.collect::<Result<_, TooLong>>().map_err(|error| error.to_string())
         };
         Ok(Self { command: words(&container.command)?, args: words(&container.args)?, env })
     }
