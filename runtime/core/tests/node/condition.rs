@@ -169,6 +169,7 @@ fn readiness_gates_hold_back_ready_alone() {
     assert_eq!(says(&world, "Ready"), no("ReadinessGatesNotReady", missing));
     assert_eq!(says(&world, "ContainersReady"), yes());
     set(&mut world, ConditionStatus::False);
+    assert_eq!(since(&world, "example.com/gate"), 1.0);
     let is_false = "the status of pod readiness gate \"example.com/gate\" is not \"True\", but False";
     assert_eq!(says(&world, "Ready"), no("ReadinessGatesNotReady", is_false));
     world.run_until(5.0);
