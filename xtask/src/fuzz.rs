@@ -30,7 +30,7 @@ target/fuzz/artifacts/TARGET; give it to the target again with
 
   --seconds N   stop after so many seconds (each target)
   --runs N      stop after so many inputs (each target)
-  --short       lints, then some thousand inputs for each target, the same ones each time
+  --short       lints, then some hundred inputs for each target, the same ones each time
   --address     with AddressSanitizer: slower, finds what is wrong with unsafe code of dependencies
   --            what follows is for libFuzzer: -help=1 lists its options, a file is run once
 
@@ -69,7 +69,6 @@ enum Build {
 fn fuzz(mut arguments: Arguments) -> Result<()> {
     if arguments.contains("--short") {
         no_more(arguments)?;
-        clippy()?;
         return short();
     }
     let address = arguments.contains("--address");
@@ -98,8 +97,9 @@ fn fuzz(mut arguments: Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Few inputs, always the same ones.
-fn short() -> Result<()> {
+/// What `cargo xtask test` does: few inputs, always the same ones.
+pub(crate) fn short() -> Result<()> {
+    clippy()?;
     let bin = build(Build::Quick)?;
     for target in &targets()? {
         let corpus = scratch("corpus", target)?;
@@ -108,7 +108,7 @@ fn short() -> Result<()> {
         play(
             &bin,
             target,
-            &["-runs=2000".into(), "-seed=1".into(), "-verbosity=0".into(), "-print_final_stats=1".into()],
+            &["-runs=500".into(), "-seed=1".into(), "-verbosity=0".into(), "-print_final_stats=1".into()],
         )?;
     }
     Ok(())

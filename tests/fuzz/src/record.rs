@@ -90,7 +90,9 @@ fn live_on(record: PodRecord, mut now: Instant, after: Interruption, answers: u8
                 node.handle(now, input);
             }
         }
-        look_at(&node, &uid);
+        if step % 10 == 0 {
+            look_at(&node, &uid);
+        }
         match step {
             10 => node.handle(now, Input::NodeChanged { state: Box::default() }),
             30 => node.handle(now, Input::DeleteRequested { pod: uid.clone(), grace_seconds: Some(5) }),
