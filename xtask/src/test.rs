@@ -30,6 +30,7 @@ Steps, in this order (all of them if none is named):
   husk        the program itself, which some tests start
   tests       cargo test, the whole workspace
   vectors     the table of upstream's answers (the tests checked them as well)
+  fuzz        some hundred drawn inputs for each fuzz target, the same ones each time
   guest-tests the guests' own tests, compiled for this machine
   conformance every row that claims a test has one that ran, and docs/conformance.md says so
 
@@ -57,6 +58,7 @@ const STEPS: &[Step] = &[
     Step { name: "husk", needed: false, run: |_| build("husk").map(drop) },
     Step { name: "tests", needed: false, run: |count| count_tests("workspace", || workspace("test"), count) },
     Step { name: "vectors", needed: false, run: |_| vectors(&[]) },
+    Step { name: "fuzz", needed: false, run: |_| fuzz::short() },
     Step { name: "guest-tests", needed: false, run: guest_tests },
     Step { name: "conformance", needed: false, run: |_| conformance(true) },
 ];

@@ -6,7 +6,7 @@ fuzz_target!(|text: &str| husk_fuzz::manifest(text));
 
 // Every other change keeps JSON what it is, so that also what lies behind the parser is reached.
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    match husk_fuzz::mutated(&data[..size], seed).filter(|text| seed % 2 == 0 && text.len() <= max_size) {
+    match husk_fuzz::mutated(&data[..size], seed).filter(|text| seed.is_multiple_of(2) && text.len() <= max_size) {
         Some(text) => {
             data[..text.len()].copy_from_slice(&text);
             text.len()

@@ -233,7 +233,7 @@ impl World {
             | Action::CancelHook { instance, .. } => instance.attempt += by,
             _ => {}
         }
-        if let Some(input) = answer(order, by % 2 == 0) {
+        if let Some(input) = answer(order, by.is_multiple_of(2)) {
             let orders = self.step(Some(input.clone()));
             assert!(orders.is_empty(), "the stale {input:?} led to {orders:?}");
         }
@@ -334,7 +334,7 @@ impl World {
         restore(&mut heir, self.now, records, Interruption::Handover);
         assert_eq!(heir.poll_action(), None, "a node that takes over has something to order");
         if self.heir.is_some() {
-            self.node = std::mem::replace(&mut heir, Node::default());
+            self.node = heir;
         } else {
             self.heir = Some(heir);
         }
