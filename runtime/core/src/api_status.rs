@@ -54,7 +54,9 @@ pub struct StartFailure {
 /// A status that is to be published goes through [`crate::status_manager::merge`] afterwards.
 pub fn generate(input: StatusInput<'_>) -> PodStatus {
     let StatusInput { meta, spec, runtime, old, .. } = input;
-    let generator = Generator { input, restarting_all: actions::restart_all_wanted(spec, runtime, old) };
+    // In a pod that is over nothing restarts any more, whatever exit codes say.
+    let restarting_all = !input.terminal && actions::restart_all_wanted(spec, runtime, old);
+    let generator = Generator { input, restarting_all };
     let mut status = PodStatus {
         observed_generation: meta.generation,
         // A pod that has ended goes on showing where it was.

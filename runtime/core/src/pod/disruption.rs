@@ -6,7 +6,6 @@ use super::ending::{Cause, NodeVerdict};
 use super::{Out, Pod};
 use crate::disruption::Disruption;
 use crate::event::EventKind;
-use crate::io::Action;
 use crate::reasons;
 use crate::scheduling::{self, Taint};
 use crate::status::{Condition, ConditionStatus, Word};
@@ -93,6 +92,5 @@ impl Pod {
         let message = alloc::format!("Preempted by pod {preemptor} on node {}", out.config.node_name);
         self.event(out, None, EventKind::Normal, "Preempted", message);
         self.disrupt(Disruption::PreemptionByScheduler, None, out);
-        out.order(Action::StatusChanged { pod: self.uid.clone() });
     }
 }

@@ -70,6 +70,9 @@ impl Cause {
 impl Pod {
     /// Somebody asked for the pod's end. Grace only ever shrinks (TERM-05); 0 makes the object disappear at once (TERM-06).
     pub(crate) fn delete(&mut self, requested: Option<i64>, out: &mut Out<'_>) {
+        if self.gone {
+            return;
+        }
         let target = deletion::Target {
             deletion: self.deletion,
             spec_grace_seconds: self.spec.termination_grace_period_seconds.or(Some(DEFAULT_GRACE_SECONDS)),

@@ -150,7 +150,7 @@ impl Pod {
             changed: hash != current,
             ..Instance::default()
         });
-        if state == InstanceState::Running {
+        if state == InstanceState::Running && unwanted.is_none() {
             self.arm_probes(index, out);
         }
     }
@@ -302,20 +302,26 @@ impl Pod {
         self.arm_probes(index, out);
     }
 
-    fn condition_set(&mut self, condition: Condition, out: &Out<'_>) {
+    fn condition_set(&mut self, condition: Condition, out: &mut Out<'_>) {
         if !BUILT_IN.contains(&&*condition.kind) {
             self.set_condition(condition, out);
         }
     }
 
-    pub(super) fn set_condition(&mut self, condition: Condition, out: &Out<'_>) {
+    /// Sets a condition and publishes it, if it is another one.
+    pub(super) fn set_condition(&mut self, condition: Condition, out: &mut Out<'_>) {
         let conditions = &mut self.status.conditions;
-        match conditions.iter_mut().find(|known| known.kind == condition.kind) {
-            Some(known) => {
-                let since = known.last_transition_time.filter(|_| known.status == condition.status);
-                *known = Condition { last_transition_time: since.or(Some(out.now)), ..condition };
-            }
-            None => conditions.push(Condition { last_transition_time: Some(out.now), ..condition }),
+        let known = conditions.iter_mut().find(|known| known.kind == condition.kind);
+        let since =
+            known.as_ref().and_then(|known| known.last_transition_time.filter(|_| known.status == condition.status));
+        let condition = Condition { last_transition_time: since.or(Some(out.now)), ..condition };
+        match known {
+            Some(known) if *known == condition => return,
+            Some(known) => *known = condition,
+            None => conditions.push(condition),
+        }
+        if !self.gone {
+            out.order(Action::StatusChanged { pod: self.uid.clone() });
         }
     }
 }

@@ -72,6 +72,13 @@ impl Pod {
         }
     }
 
+    /// KILL is ordered: the instance is as good as gone, and so are its probes.
+    pub(super) fn silence_probes(&mut self, index: usize) {
+        for task in &mut self.slots[index].probes {
+            (task.due, task.asked) = (None, None);
+        }
+    }
+
     /// Does what is due if that is nothing but probes. Returns true if the whole pod has to be looked at: something else is due,
     /// or a verdict changed, which is rare.
     pub(crate) fn tend_probes(&mut self, due: Instant, out: &mut Out<'_>) -> bool {

@@ -81,6 +81,7 @@ impl Pod {
                 live.attempt
             }
         };
+        self.silence_probes(index);
         let instance = self.instance_ref(index, attempt);
         out.order(Action::Kill { instance });
     }
@@ -141,6 +142,7 @@ impl Pod {
             }
             StopStep::Signalled { kill_at } if kill_at <= out.now => {
                 stop.step = StopStep::Killed;
+                self.silence_probes(index);
                 let instance = self.instance_ref(index, attempt);
                 out.order(Action::Kill { instance });
             }

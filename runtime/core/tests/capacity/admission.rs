@@ -1,6 +1,6 @@
 //! Is there room? (RES-05, RES-07, RES-08, RES-12, RES-14, INIT-07, POD-10, POD-05)
 
-use husk_core::io::{Input, Outcome, Trap};
+use husk_core::io::{Input, Outcome, PodUid, Trap};
 use husk_core::qos::QosClass;
 use husk_core::spec::RestartPolicy::{Always, Never};
 use husk_core::spec::{PodMeta, PodSpec, Resources};
@@ -310,4 +310,17 @@ fn without_limits_of_the_node_everything_fits() {
     world.input(Input::NodeChanged { state: Box::new(node(&[("pods", "1")])) });
     world.apply("q", "u2", asking_pod(&[]));
     assert_eq!(waits(&world, "u2"), unschedulable("1 Too many pods"));
+}
+
+// spec: RES-08
+#[test]
+fn who_makes_room_without_any_grace_is_gone_and_not_shown_again() {
+    let mut world = world_with(&[("cpu", "1")]);
+    let brief = |spec: PodSpec| PodSpec { termination_grace_period_seconds: Some(0), ..spec };
+    world.apply("p", "u1", brief(asking_pod(&[("cpu", "800m")])));
+    world.run_until(5.0);
+    world.apply("q", "u2", important(100, asking_pod(&[("cpu", "800m")])));
+    world.run_until(10.0);
+    assert!(world.gone.contains(&PodUid::from("u1")));
+    assert_eq!(world.status_of("u2").phase, Phase::Running);
 }

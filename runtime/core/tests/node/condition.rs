@@ -265,3 +265,17 @@ fn clients_can_not_overwrite_what_the_node_says() {
     world.run_until(40.0);
     assert_eq!(world.condition("Ready").status, ConditionStatus::True);
 }
+
+// spec: COND-04
+#[test]
+fn what_a_client_says_is_shown_at_once_and_again_only_if_it_says_something_else() {
+    let mut world = World::with(pod(Always, vec![], vec![container("a0")]), &[]);
+    world.run_until(5.0);
+    let shown = world.statuses.len();
+    set(&mut world, "example.com/own", ConditionStatus::True);
+    assert!(world.statuses.len() > shown);
+    assert_eq!(since(&world, "example.com/own"), 5.0);
+    let shown = world.statuses.len();
+    set(&mut world, "example.com/own", ConditionStatus::True);
+    assert_eq!(world.statuses.len(), shown);
+}

@@ -4,6 +4,7 @@ use husk_core::io::{Hook, Input, InstanceRef, Outcome, ProbeOutcome};
 use husk_core::spec::RestartPolicy::{Always, Never};
 use husk_core::spec::{ContainerSpec, Handler, Probe, ProbeKind, RestartPolicy};
 use husk_core::status::{ConditionStatus, Phase};
+use husk_core::time::Instant;
 
 use crate::world::{Life, OnSignal, Script, World, container, exits, pod, probe, secs};
 
@@ -429,4 +430,19 @@ fn what_a_probe_says_of_an_earlier_instance_or_too_late_changes_nothing() {
     assert_eq!(say(1, 0), 0, "another run");
     assert_eq!(say(1, 1), 1);
     assert_eq!(say(1, 1), 1, "said once");
+}
+
+// spec: TERM-06
+#[test]
+fn an_instance_that_is_killed_is_not_probed_any_more() {
+    let every = Probe { period_seconds: 1, ..probe(Handler::Exec) };
+    let a0 = probed(&[(Readiness, every)]);
+    let mut world = world(Always, a0, Script { on_signal: OnSignal::Ignores, ..Script::default() });
+    world.run_until(4.5);
+    // Its next probe is due at this very instant.
+    let delete = Input::DeleteRequested { pod: world.uid.clone(), grace_seconds: Some(0) };
+    world.node.handle(Instant::from_secs(1005), delete);
+    let orders: Vec<_> = std::iter::from_fn(|| world.node.poll_action()).collect();
+    assert!(orders.iter().any(|order| matches!(order, Action::Kill { .. })));
+    assert!(!orders.iter().any(|order| matches!(order, Action::RunProbe { .. })), "{orders:?}");
 }

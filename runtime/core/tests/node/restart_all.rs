@@ -225,3 +225,19 @@ fn an_end_by_the_liveness_probe_that_asks_for_it_backs_off_as_well() {
     world.run_until(1000.0);
     assert!(world.starts("a0").len() < 12, "{:?}", world.starts("a0"));
 }
+
+// spec: STATE-04
+#[test]
+fn in_a_pod_that_the_node_ends_nothing_counts_as_restarted() {
+    // It ends by its stop signal with the code that would restart all, when a1 hasn't started yet.
+    let a0 = Script { on_signal: OnSignal::Ends(secs(1), Outcome::Code(88)), ..Script::default() };
+    let a1 = Script { pull_delay: secs(100), ..Script::default() };
+    let spec = pod(Always, vec![], vec![asking("a0"), container("a1")]);
+    let mut world = World::with(spec, &[("a0", a0), ("a1", a1)]);
+    world.run_until(5.0);
+    world.input(Input::LimitExceeded { pod: world.uid.clone(), message: "too much".into() });
+    world.run_until(20.0);
+    assert_eq!(world.phase(), Phase::Failed);
+    assert_eq!(world.container("a1").restart_count, 0);
+    assert_eq!(world.container("a0").restart_count, 0);
+}

@@ -488,3 +488,18 @@ fn the_end_is_shown_before_the_object_disappears() {
     assert_eq!(World::seconds(*last), 8.0);
     assert!(matches!(world.orders.last(), Some((_, Action::Gone { .. }))), "and nothing comes after it");
 }
+
+// spec: TERM-06
+#[test]
+fn of_a_pod_that_is_gone_nothing_more_is_shown_whoever_asks() {
+    let stubborn = Script { on_signal: OnSignal::Ignores, ..Script::default() };
+    let mut world = World::with(pod(Always, vec![], vec![container("a0")]), &[("a0", stubborn)]);
+    world.run_until(5.0);
+    world.delete(Some(0));
+    let shown = world.statuses.len();
+    world.delete(Some(0));
+    world.delete(None);
+    assert_eq!(world.statuses.len(), shown);
+    world.run_until(10.0);
+    assert!(world.is_gone());
+}
