@@ -9,6 +9,7 @@ mod guests;
 mod mutants;
 mod run;
 mod setup;
+mod sim;
 mod sysroot;
 mod test;
 mod tests_run;
@@ -35,6 +36,7 @@ const VERBS: &[Verb] = &[
     setup::VERB,
     guests::VERB,
     vectors::VERB,
+    sim::VERB,
     conformance::VERB,
     fuzz::VERB,
     mutants::VERB,

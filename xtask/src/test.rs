@@ -9,6 +9,7 @@ use pico_args::Arguments;
 
 use crate::conformance::conformance;
 use crate::run::{build, cargo, line, output, root, run, target_dir};
+use crate::sim::sim;
 use crate::tests_run::Recorder;
 use crate::toolchain::{BARE_METAL, Toolchain};
 use crate::vectors::vectors;
@@ -31,6 +32,7 @@ Steps, in this order (all of them if none is named):
   tests       cargo test, the whole workspace
   vectors     the table of upstream's answers (the tests checked them as well)
   fuzz        some hundred drawn inputs for each fuzz target, the same ones each time
+  sim         ten million steps of random pods in virtual time
   guest-tests the guests' own tests, compiled for this machine
   conformance every row that claims a test has one that ran, and docs/conformance.md says so
 
@@ -59,6 +61,7 @@ const STEPS: &[Step] = &[
     Step { name: "tests", needed: false, run: |count| count_tests("workspace", || workspace("test"), count) },
     Step { name: "vectors", needed: false, run: |_| vectors(&[]) },
     Step { name: "fuzz", needed: false, run: |_| fuzz::short() },
+    Step { name: "sim", needed: false, run: |_| sim(&[]) },
     Step { name: "guest-tests", needed: false, run: guest_tests },
     Step { name: "conformance", needed: false, run: |_| conformance(true) },
 ];

@@ -53,6 +53,8 @@ struct Pod<'a> {
     failed_set_ups: u32,
     /// It was created.
     applied: bool,
+    /// Nobody can change it any more.
+    gone: bool,
     containers: Vec<Container>,
 }
 
@@ -101,6 +103,13 @@ impl<'a> World<'a> {
             world.plan(Instant::ZERO + fact.at.0, Due::Fact(n));
         }
         world
+    }
+
+    /// How long it takes where it has to, at most, until a pod that is over is gone.
+    pub(crate) fn slack(scenario: &Scenario) -> Duration {
+        let takes = |set_up: &SetUp, tear_down: &TearDown| set_up.takes.0 + tear_down.takes.0;
+        let of_pods = scenario.pods.values().map(|pod| takes(&pod.set_up, &pod.tear_down));
+        of_pods.chain([takes(&scenario.set_up, &scenario.tear_down)]).max().unwrap_or_default() + KILL_TAKES * 100
     }
 
     /// When the next thing is due.
@@ -176,11 +185,12 @@ impl<'a> World<'a> {
                 let at = now + known.tear_down.takes.0;
                 self.plan(at, Due::Answer(Input::TornDown { pod: pod.clone(), attempt: *attempt }));
             }
-            Action::StatusChanged { .. }
-            | Action::Gone { .. }
-            | Action::Persist { .. }
-            | Action::Forget { .. }
-            | Action::Record { .. } => {}
+            Action::Gone { pod } => {
+                if let Some(pod) = self.pod(pod) {
+                    pod.gone = true;
+                }
+            }
+            Action::StatusChanged { .. } | Action::Persist { .. } | Action::Forget { .. } | Action::Record { .. } => {}
         }
     }
 
@@ -348,6 +358,7 @@ impl<'a> Pod<'a> {
             tear_down: of_pod.map_or(&scenario.tear_down, |pod| &pod.tear_down),
             failed_set_ups: 0,
             applied: false,
+            gone: false,
             containers: containers.collect(),
             subject: subject.clone(),
         }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use husk_sim::play::End;
 use husk_sim::{Scenario, Span, Subject};
 
 use self::timeline::{Recorders, Timeline};
@@ -79,13 +80,19 @@ impl Simulate {
         };
         let until = self.until.or(scenario.until).unwrap_or(UNTIL);
         let mut recorders = Recorders::new(&subjects);
-        let end = husk_sim::play(&subjects, &scenario, until.0, &mut recorders)?;
+        let (end, broken) = match husk_sim::play(&subjects, &scenario, until.0, &mut recorders) {
+            Ok(end) => (end, None),
+            Err(broken) => (End::Cut(broken.at), Some(broken)),
+        };
         let timelines = recorders.timelines(end);
         match self.output {
-            Output::Table => {
-                let tables: Vec<_> = timelines.iter().map(table::table).collect();
-                out(tables.join("\n").trim_end_matches('\n'));
-            }
+            Output::Table => match timelines.as_slice() {
+                [timeline] => out(table::table(timeline).trim_end_matches('\n')),
+                several => {
+                    let table = |timeline: &Timeline| format!("{}\n{}", timeline.pod, table::table(timeline));
+                    out(several.iter().map(table).collect::<Vec<_>>().join("\n").trim_end_matches('\n'));
+                }
+            },
             Output::Json => match timelines.as_slice() {
                 [timeline] => out(format_args!("{:#}", table::json(timeline))),
                 several => out(format_args!("{:#}", several.iter().map(table::json).collect::<serde_json::Value>())),
@@ -96,7 +103,10 @@ impl Simulate {
             let picture = svg::draw(timeline, &self.about(found, timeline));
             std::fs::write(path, picture).with_context(|| format!("can't write the picture {}", path.display()))?;
         }
-        Ok(ExitCode::SUCCESS)
+        let Some(broken) = broken else { return Ok(ExitCode::SUCCESS) };
+        err(format_args!("{}: {broken}", style::red("error")));
+        err("this is a fault of Husk: please report it with the manifest and the scenario");
+        Ok(ExitCode::FAILURE)
     }
 
     /// The line under the picture's title.

@@ -92,6 +92,16 @@ pub struct Trials {
     pub timers_first: bool,
 }
 
+impl Trials {
+    pub(crate) fn repeats(&self, fact: u64) -> bool {
+        self.repeat_every != 0 && fact.is_multiple_of(self.repeat_every.into())
+    }
+
+    pub(crate) fn looks(&self, step: u64) -> bool {
+        self.look_every != 0 && step.is_multiple_of(self.look_every.into())
+    }
+}
+
 /// A pod that is played.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subject {
@@ -213,6 +223,11 @@ impl Scenario {
     pub fn to_yaml(&self) -> String {
         // Fails for maps whose keys aren't scalars: there are none.
         serde_saphyr::to_string(self).unwrap_or_default()
+    }
+
+    /// Does the agent end on the way?
+    pub(crate) fn has_restarts(&self) -> bool {
+        self.facts.iter().any(|fact| matches!(fact.what, What::Restart { .. }))
     }
 
     /// The script of a container, the calm default filled in.

@@ -38,9 +38,18 @@ impl World<'_> {
         }
     }
 
-    /// What the node is at the beginning, and after a restart.
+    /// What the node is at the beginning; nothing if the scenario doesn't say.
     pub(crate) fn beginning(&self) -> Option<Input> {
-        (*self.node != NodeScript::default()).then(|| Input::NodeChanged { state: Box::new(node_state(self.node)) })
+        (*self.node != NodeScript::default()).then(|| self.node_changed())
+    }
+
+    /// What the node is now.
+    pub(crate) fn now(&self) -> Option<Input> {
+        Some(self.node_changed())
+    }
+
+    fn node_changed(&self) -> Input {
+        Input::NodeChanged { state: Box::new(node_state(self.node)) }
     }
 
     /// The groups that there are.
@@ -133,7 +142,7 @@ impl World<'_> {
 
     fn update(&mut self, id: &str, change: &Change) -> Told {
         let scenario = self.scenario;
-        let Some(Pod { subject, containers, .. }) = self.pod(&uid(id)) else { return Told::Nothing };
+        let Some(Pod { subject, containers, gone: false, .. }) = self.pod(&uid(id)) else { return Told::Nothing };
         let before = subject.spec.clone();
         match change {
             Change::Image { container, image } => {
