@@ -121,6 +121,8 @@ impl Subject {
             let count = seen.entry(meta.name.clone()).and_modify(|count| *count += 1).or_insert(1);
             let id = if *count == 1 { meta.name.clone() } else { format!("{}#{count}", meta.name) };
             meta.uid.clone_from(&id);
+            // Changes are counted from here on, as an API server does for a pod that comes from a file.
+            meta.generation = meta.generation.max(1);
             Self { id, meta, spec }
         };
         pods.into_iter().map(subject).collect()
