@@ -1,39 +1,14 @@
 //! Manifests that ask for more than there is: what is made of them stays small.
 
 use husk_api::k8s::{self, EnvVar};
-use husk_api::{EnvSources, container_env, validate_pod};
-use husk_core::spec::ResourceList;
+use husk_api::{container_env, validate_pod};
 use serde_json::json;
-
-struct Nothing;
-
-impl EnvSources for Nothing {
-    fn config_map(&self, _: &str) -> Option<&k8s::ConfigMap> {
-        None
-    }
-
-    fn secret(&self, _: &str) -> Option<&k8s::Secret> {
-        None
-    }
-
-    fn file(&self, _: &str, _: &str) -> Option<String> {
-        None
-    }
-
-    fn services(&self) -> &[k8s::Service] {
-        &[]
-    }
-
-    fn allocatable(&self) -> &ResourceList {
-        const { &ResourceList::new() }
-    }
-}
 
 /// The environment of a container with these variables.
 fn env(variables: impl Iterator<Item = (String, String)>) -> Result<Vec<(String, String)>, String> {
     let env = variables.map(|(name, value)| EnvVar { name, value: Some(value), ..EnvVar::default() }).collect();
     let container = k8s::Container { env: Some(env), ..k8s::Container::default() };
-    container_env(&k8s::Pod::default(), &container, &Nothing).map_err(|error| error.to_string())
+    container_env(&k8s::Pod::default(), &container, &()).map_err(|error| error.to_string())
 }
 
 #[test]

@@ -20,6 +20,19 @@ pub const POD_RESIZE_PENDING: &str = "PodResizePending";
 pub const POD_RESIZE_IN_PROGRESS: &str = "PodResizeInProgress";
 /// Condition: the pod ends because of a disruption (COND-06). Shared with others than the node.
 pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
+/// All of the above: the node writes these, clients can't (COND-05).
+pub const BUILT_IN_CONDITIONS: [&str; 10] = [
+    POD_SCHEDULED,
+    POD_READY_TO_START_CONTAINERS,
+    INITIALIZED,
+    CONTAINERS_READY,
+    READY,
+    DISRUPTION_TARGET,
+    POD_RESIZE_PENDING,
+    POD_RESIZE_IN_PROGRESS,
+    ALL_CONTAINERS_RESTARTING,
+    POD_RESTART_IN_PLACE,
+];
 
 /// Condition reason: nothing is known of the containers.
 pub const UNKNOWN_CONTAINER_STATUSES: &str = "UnknownContainerStatuses";

@@ -2,10 +2,9 @@
 
 use std::fmt::Debug;
 
-use husk_api::{Decoded, Document, EnvSources, Gates, Object, PodRow, Subresource, Wall, k8s};
+use husk_api::{Decoded, Document, Gates, Object, PodRow, Subresource, Wall, k8s};
 use husk_core::io::{Action, Input};
 use husk_core::node::Node;
-use husk_core::spec::ResourceList;
 use husk_core::time::Instant;
 use jiff::Timestamp;
 
@@ -95,33 +94,7 @@ fn look_at(pod: &k8s::Pod) {
     let Some(spec) = &pod.spec else { return };
     let _ = husk_api::node_demand(spec);
     for container in spec.init_containers.iter().flatten().chain(&spec.containers) {
-        let _ = husk_api::container_env(pod, container, &Nothing);
-    }
-}
-
-/// A node without ConfigMaps, Secrets, files and Services.
-struct Nothing;
-
-impl EnvSources for Nothing {
-    fn config_map(&self, _: &str) -> Option<&k8s::ConfigMap> {
-        None
-    }
-
-    fn secret(&self, _: &str) -> Option<&k8s::Secret> {
-        None
-    }
-
-    fn file(&self, _: &str, _: &str) -> Option<String> {
-        None
-    }
-
-    fn services(&self) -> &[k8s::Service] {
-        &[]
-    }
-
-    fn allocatable(&self) -> &ResourceList {
-        static EMPTY: ResourceList = ResourceList::new();
-        &EMPTY
+        let _ = husk_api::container_env(pod, container, &());
     }
 }
 

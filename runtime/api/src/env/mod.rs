@@ -29,6 +29,29 @@ pub trait EnvSources {
     fn allocatable(&self) -> &ResourceList;
 }
 
+/// There is nothing beside the pod.
+impl EnvSources for () {
+    fn config_map(&self, _: &str) -> Option<&k8s::ConfigMap> {
+        None
+    }
+
+    fn secret(&self, _: &str) -> Option<&k8s::Secret> {
+        None
+    }
+
+    fn file(&self, _: &str, _: &str) -> Option<String> {
+        None
+    }
+
+    fn services(&self) -> &[k8s::Service] {
+        &[]
+    }
+
+    fn allocatable(&self) -> &ResourceList {
+        const { &ResourceList::new() }
+    }
+}
+
 /// Why there is no environment: the container waits with `CreateContainerConfigError`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EnvError(String);

@@ -24,20 +24,6 @@ const REMEMBERED: usize = 2;
 /// Exit code of what was made but could not be started.
 const START_ERROR_CODE: i32 = 128;
 
-/// Conditions that clients can't set (COND-05).
-const BUILT_IN: [&str; 10] = [
-    "PodScheduled",
-    "PodReadyToStartContainers",
-    "Initialized",
-    "ContainersReady",
-    "Ready",
-    "DisruptionTarget",
-    "PodResizePending",
-    "PodResizeInProgress",
-    "AllContainersRestarting",
-    "PodRestartInPlace",
-];
-
 impl Pod {
     /// Takes a fact about this pod. Stale ones change nothing.
     pub(crate) fn observe(&mut self, input: Input, out: &mut Out<'_>) {
@@ -303,7 +289,7 @@ impl Pod {
     }
 
     fn condition_set(&mut self, condition: Condition, out: &mut Out<'_>) {
-        if !BUILT_IN.contains(&&*condition.kind) {
+        if !reasons::BUILT_IN_CONDITIONS.contains(&&*condition.kind) {
             self.set_condition(condition, out);
         }
     }

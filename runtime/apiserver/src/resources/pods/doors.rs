@@ -1,24 +1,12 @@
 //! What may change by which door of a pod: everything else stays as it was.
 
 use husk_api::{ErrorKind, FieldError};
+use husk_core::reasons::BUILT_IN_CONDITIONS;
 use serde_json::Value;
 
 use crate::resource::Door;
 use crate::resources::typed::put;
 
-/// Conditions that the node writes (COND-05).
-const BUILT_IN: [&str; 10] = [
-    "PodScheduled",
-    "PodReadyToStartContainers",
-    "Initialized",
-    "ContainersReady",
-    "Ready",
-    "DisruptionTarget",
-    "AllContainersRestarting",
-    "PodRestartInPlace",
-    "PodResizePending",
-    "PodResizeInProgress",
-];
 const CONTAINER_LISTS: [&str; 2] = ["containers", "initContainers"];
 
 pub(super) fn prepare_update(old: &Value, new: &mut Value, door: Door) -> Vec<String> {
@@ -124,7 +112,7 @@ pub(super) fn validate_status(old: &Value, new: &Value) -> Vec<FieldError> {
 }
 
 fn is_built_in(condition: &Value) -> bool {
-    condition["type"].as_str().is_some_and(|kind| BUILT_IN.contains(&kind))
+    condition["type"].as_str().is_some_and(|kind| BUILT_IN_CONDITIONS.contains(&kind))
 }
 
 fn contradicts(old: &Value, condition: &Value) -> bool {
