@@ -6,10 +6,11 @@
 //! * a directory of its own in the place of the one that the file is in, if that is empty or not there; or else
 //! * the volume that its path leads into.
 //!
-//! A read-only directory with other files in it stays as it is, and then there is no such file.
+//! A read-only directory with other files in it, or a volume that can't be written, stays as it is, and then there is no such file.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -22,6 +23,10 @@ use crate::root::{RootError, inside, make, place, walk};
 /// So many bytes are read, the last of the file.
 const MOST_BYTES: u64 = husk_core::termination_message::MOST_OF_FILE as u64;
 
+/// A file that was not there.
+const NEW: OFlags =
+    OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
 /// Where the file is.
 #[derive(Debug)]
 pub(crate) struct LastWords {
@@ -29,10 +34,27 @@ pub(crate) struct LastWords {
     /// Below `host`.
     folder: PathBuf,
     name: PathBuf,
+    /// What a volume had there when the container started: that is somebody's, and no word of this container's.
+    before: Option<Stamp>,
+}
+
+/// Tells versions of a file apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    number: (u64, u64),
+    length: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    fn of(about: &Metadata) -> Self {
+        let modified = (about.mtime(), about.mtime_nsec());
+        Self { number: (about.dev(), about.ino()), length: about.len(), modified }
+    }
 }
 
 impl LastWords {
-    /// Makes the file, empty. What is made for it becomes the container's own.
+    /// Makes the file, empty; in a volume only if there is none. What is made for it becomes the container's own.
     pub(crate) fn prepare(
         config: &mut ContainerConfig,
         scratch: &Path,
@@ -44,9 +66,9 @@ impl LastWords {
         let (Some(folder), Some(name)) = (rest.parent(), rest.file_name()) else { return Ok(None) };
         let (folder, name) = (folder.to_path_buf(), PathBuf::from(name));
         let is_own = own.iter().any(|own| own.path() == mount.host);
-        let file = if is_own && !mount.read_only {
+        let (mut file, is_volume) = if is_own && !mount.read_only {
             make(&mount.host, &folder).map_err(failed)?;
-            Self { host: mount.host.clone(), folder, name }
+            (Self { host: mount.host.clone(), folder, name, before: None }, false)
         } else if !folder.as_os_str().is_empty() && is_free(&mount.host, &folder) {
             let made = tempfile::Builder::new().prefix("last-words-").tempdir_in(scratch).map_err(failed)?;
             if is_own {
@@ -57,19 +79,34 @@ impl LastWords {
             let guest = Path::new("/").join(inside(&path)).parent().map(|folder| folder.display().to_string());
             config.mounts.push(Mount { host: host.clone(), guest: guest.unwrap_or_default(), read_only: false });
             own.push(made);
-            Self { host, folder: PathBuf::new(), name }
+            (Self { host, folder: PathBuf::new(), name, before: None }, false)
         } else if !mount.read_only {
-            make(&mount.host, &folder).map_err(failed)?;
-            Self { host: mount.host.clone(), folder, name }
+            (Self { host: mount.host.clone(), folder, name, before: None }, true)
         } else {
             return Ok(None);
         };
+        if is_volume {
+            // Of a volume that can't be written, for whatever reason, the pod still may have its use.
+            return Ok(file.keep().is_ok().then_some(file));
+        }
         match file.clear() {
             Ok(()) => Ok(Some(file)),
             // A directory in its place, or a link on the way: there is no such file.
             Err(Errno::ISDIR | Errno::NOTDIR | Errno::LOOP | Errno::PERM) => Ok(None),
             Err(error) => Err(failed(error.into())),
         }
+    }
+
+    /// Makes an empty file if there is none.
+    fn keep(&mut self) -> io::Result<()> {
+        make(&self.host, &self.folder)?;
+        let folder = walk(&self.host, &self.folder)?;
+        match rustix::fs::openat(&folder, &self.name, NEW, Mode::from_raw_mode(0o666)) {
+            Ok(_) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.before = self.open().map(|(_, about)| Stamp::of(&about));
+        Ok(())
     }
 
     /// Puts an empty file in the place of what an instance before may have left.
@@ -80,20 +117,28 @@ impl LastWords {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(error),
         }
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        rustix::fs::openat(&folder, &self.name, flags, Mode::from_raw_mode(0o666)).map(drop)
+        rustix::fs::openat(&folder, &self.name, NEW, Mode::from_raw_mode(0o666)).map(drop)
     }
 
     /// The end of what is in the file. Whatever a guest put in its place, nothing else is read.
     pub(crate) fn read(&self) -> Option<Vec<u8>> {
-        let folder = walk(&self.host, &self.folder).ok()?;
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let mut file = File::from(rustix::fs::openat(&folder, &self.name, flags, Mode::empty()).ok()?);
-        let about = file.metadata().ok().filter(fs::Metadata::is_file)?;
+        let (mut file, about) = self.open()?;
+        if self.before == Some(Stamp::of(&about)) {
+            return None;
+        }
         file.seek(SeekFrom::Start(about.len().saturating_sub(MOST_BYTES))).ok()?;
         let mut bytes = Vec::new();
         file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
         Some(bytes)
+    }
+
+    /// The file, if it is one.
+    fn open(&self) -> Option<(File, Metadata)> {
+        let folder = walk(&self.host, &self.folder).ok()?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::openat(&folder, &self.name, flags, Mode::empty()).ok()?);
+        let about = file.metadata().ok().filter(Metadata::is_file)?;
+        Some((file, about))
     }
 }
 

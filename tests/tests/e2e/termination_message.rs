@@ -119,3 +119,27 @@ fn the_messages_of_a_pod_share_what_it_may_have() {
         assert_eq!(message(&ended, name), kept[..12 * 1024 / 4], "{name}");
     }
 }
+
+// spec: STATE-06
+#[test]
+fn what_a_volume_has_in_its_place_is_no_message_and_stays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("termination-log");
+    std::fs::write(&file, "of the host").expect("written");
+    let manifest = |host: &str, command: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: words}}\nspec:\n  restartPolicy: Never\n  \
+             volumes: [{{name: dev, hostPath: {{path: {host}}}}}]\n  containers:\n  - name: app\n    image: busybox\n    \
+             command: [sh, -c, '{command}']\n    volumeMounts: [{{name: dev, mountPath: /dev}}]\n"
+        )
+    };
+    let host = folder.path().display().to_string();
+    let silent = run_text(&manifest(&host, "exit 3"), &[]);
+    assert_eq!(silent.terminated("app")["message"], Value::Null);
+    assert_eq!(std::fs::read_to_string(&file).expect("still there"), "of the host");
+    let speaks = run_text(&manifest(&host, "echo said > /dev/termination-log; exit 3"), &[]);
+    assert_eq!(speaks.terminated("app")["message"], "said\n");
+    // Nothing can be made there, and that keeps nobody from running.
+    let nowhere = run_text(&manifest("/proc/self", "exit 3"), &[]);
+    assert_eq!(nowhere.terminated("app")["exitCode"], 3);
+}
