@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -80,8 +80,19 @@ impl Folder {
         let mut seen = HashSet::new();
         for name in entries.into_iter().map(|entry| entry.file_name()).filter(is_manifest) {
             let path = self.path.join(&name);
-            // Of what a link leads to. What can't be looked at isn't there.
-            let Ok(about) = fs::metadata(&path) else { continue };
+            // Of what a link leads to.
+            let about = match fs::metadata(&path) {
+                Ok(about) => about,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => {
+                    // Whatever it is that keeps it from being looked at, its pods go on.
+                    let known = self.files.entry(name.clone()).or_default();
+                    known.problems = vec![problem(&path, format!("can't be looked at: {error}"))];
+                    (known.stamp, known.gone_since) = (None, None);
+                    seen.insert(name);
+                    continue;
+                }
+            };
             if !about.is_file() {
                 continue;
             }
@@ -97,8 +108,17 @@ impl Folder {
                 settled = false;
                 continue;
             }
+            let bytes = match read(&path) {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    // Tried again at every look: nothing of the file need change for it to be readable again.
+                    known.stamp = None;
+                    known.problems = vec![problem(&path, format!("can't be read: {error}"))];
+                    continue;
+                }
+            };
             known.stamp = Some(stamp);
-            match read(&path).and_then(|text| manifest::read(&text, &path, &self.node_name)) {
+            match text(bytes, &path).and_then(|text| manifest::read(&text, &path, &self.node_name)) {
                 Ok(pods) => (known.pods, known.problems) = (pods, Vec::new()),
                 Err(problems) => known.problems = problems,
             }
@@ -167,17 +187,21 @@ fn is_manifest(name: &OsString) -> bool {
     name.to_str().is_some_and(|name| !name.starts_with('.') && ENDINGS.iter().any(|ending| name.ends_with(ending)))
 }
 
-/// The text of a file that is not too long to be a manifest.
-fn read(path: &Path) -> Result<String, Vec<Problem>> {
-    let failed = |message: String| vec![problem(path, message)];
+/// What is in a file, or as much of it as shows that it is too long to be a manifest.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
     let limit = u64::try_from(husk_api::MAX_BYTES).unwrap_or(u64::MAX);
-    let mut bytes = Vec::new();
     // Should a pipe have taken its place, nobody waits for a writer.
     let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let file = File::options().read(true).custom_flags(nonblocking).open(path);
-    file.and_then(|file| file.take(limit + 1).read_to_end(&mut bytes))
-        .map_err(|error| failed(format!("can't be read: {error}")))?;
+    let file = File::options().read(true).custom_flags(nonblocking).open(path)?;
+    let mut bytes = Vec::new();
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn text(bytes: Vec<u8>, path: &Path) -> Result<String, Vec<Problem>> {
+    let failed = |message: String| vec![problem(path, message)];
     if bytes.len() > husk_api::MAX_BYTES {
+        let limit = husk_api::MAX_BYTES;
         return Err(failed(format!("is longer than {limit} bytes: split it, a manifest is never that long")));
     }
     String::from_utf8(bytes).map_err(|_| failed("is not text: save it as UTF-8".into()))
@@ -185,4 +209,32 @@ fn read(path: &Path) -> Result<String, Vec<Problem>> {
 
 pub(super) fn problem(path: &Path, message: String) -> Problem {
     Problem { file: path.display().to_string(), document: 1, line: None, path: String::new(), message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_looked_at_ends_no_pod() {
+        let place = tempfile::tempdir().expect("a folder");
+        let file = place.path().join("a.yaml");
+        let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: x}]}";
+        let mut folder = Folder::new(place.path().to_owned(), "node".into(), Duration::ZERO);
+        let mut look = || {
+            let settled = folder.list(Instant::now(), SystemTime::now());
+            let problems = folder.choose(&HashSet::new()).len();
+            (settled, folder.wanted().len(), problems)
+        };
+        fs::write(&file, text).expect("written");
+        assert_eq!(look(), (true, 1, 0));
+        // A link to itself is there, and nobody can tell what it leads to.
+        fs::remove_file(&file).expect("removed");
+        std::os::unix::fs::symlink(&file, &file).expect("linked");
+        assert_eq!(look(), (true, 1, 1));
+        assert_eq!(look(), (true, 1, 1));
+        fs::remove_file(&file).expect("removed");
+        fs::write(&file, text).expect("written");
+        assert_eq!(look(), (true, 1, 0));
+    }
 }

@@ -43,12 +43,20 @@ pub(super) fn read(text: &str, path: &Path, node_name: &str) -> Result<Vec<Stati
     for document in &decoded.documents {
         match of(document, node_name) {
             Ok(pod) => pods.push(pod),
-            Err(errors) => problems.extend(errors.into_iter().map(|(field, message)| Problem {
-                document: document.index,
-                line: Some(document.line_of(&field)),
-                path: field,
-                ..problem(path, message)
-            })),
+            Err(errors) => {
+                for (field, message) in errors {
+                    // What was wrong before it got its name and marks was said already.
+                    if !problems.iter().any(|known| (known.document, &known.path) == (document.index, &field)) {
+                        let line = Some(document.line_of(&field));
+                        problems.push(Problem {
+                            document: document.index,
+                            line,
+                            path: field,
+                            ..problem(path, message)
+                        });
+                    }
+                }
+            }
         }
     }
     if problems.is_empty() { Ok(pods) } else { Err(problems) }
@@ -81,14 +89,7 @@ fn of(document: &Document, node_name: &str) -> Result<StaticPod, Vec<FieldProble
     husk_api::default_pod(&mut pod);
     let errors = husk_api::validate_pod(&pod);
     if !errors.is_empty() {
-        return Err(errors
-            .into_iter()
-            .map(|error| {
-                let (field, message) = (error.field.clone(), error.to_string());
-                let said = message.strip_prefix(&format!("{field}: ")).map(str::to_owned);
-                (field, said.unwrap_or(message))
-            })
-            .collect());
+        return Err(errors.into_iter().map(|error| (error.field.clone(), error.message())).collect());
     }
     let json = serde_json::to_value(&pod).map_err(|error| failed("", error.to_string()))?;
     let references = references(&json["spec"], "spec");
@@ -229,6 +230,13 @@ mod tests {
         }
         let labelled = "{nodeSelector: {secret: x}, containers: [{name: app, image: x}]}";
         assert!(read_one(&pod(labelled)).is_ok());
+    }
+
+    #[test]
+    fn a_mistake_is_told_once() {
+        let problems =
+            read_one(&pod("{restartPolicy: Often, containers: [{name: app, image: x}]}")).expect_err("wrong");
+        assert_eq!(problems.iter().map(|problem| &*problem.path).collect::<Vec<_>>(), ["spec.restartPolicy"]);
     }
 
     #[test]
