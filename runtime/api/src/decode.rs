@@ -120,11 +120,11 @@ impl Reading<'_> {
         let mut findings = Findings::default();
         let json = strict::read(&node, kind.object, prefix, &mut findings);
         let Findings { errors, warnings, is_broken } = findings;
-        for Found { line, path, message } in warnings {
+        for Found { line, path, message, .. } in warnings {
             let warning = Problem { file: self.file.into(), document: index, line: Some(line), path, message };
             self.decoded.warnings.push(warning);
         }
-        for Found { line, path, message } in errors {
+        for Found { line, path, message, .. } in errors {
             self.error(index, Some(line), &path, message);
         }
         if is_broken {

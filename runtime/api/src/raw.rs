@@ -6,13 +6,10 @@ use serde_json::Value as Json;
 use crate::decode::typed_leniently;
 use crate::problem::Problem;
 use crate::schema::KINDS;
-use crate::strict::{self, Findings, Found};
+use crate::strict::{self, Findings, Found, NOT_SUPPORTED, What};
 use crate::tree::{Node, Value};
 use crate::validate::{ErrorKind, FieldError};
 use crate::yaml;
-
-const UNKNOWN: &str = "unknown field";
-const UNSUPPORTED: &str = "it is not supported: ";
 
 /// A YAML document as JSON.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,13 +81,14 @@ pub fn read_pod(json: &Json) -> Result<PodReading, Problem> {
     let mut findings = Findings::default();
     let known = strict::read(&Node::from_json(json), KINDS[0].object, "", &mut findings);
     let mut reading = PodReading::default();
-    for Found { path, message, .. } in findings.errors {
-        if message.starts_with(UNKNOWN) {
-            reading.unknown.push(path);
-        } else if let Some(what) = message.strip_prefix(UNSUPPORTED) {
-            reading.unsupported.push(FieldError { field: path, kind: ErrorKind::Forbidden, detail: what.into() });
-        } else {
-            return Err(Problem { file: String::new(), document: 1, line: None, path, message });
+    for Found { path, what, message, .. } in findings.errors {
+        match what {
+            What::Unknown => reading.unknown.push(path),
+            What::Unsupported => {
+                let detail = message.strip_prefix(NOT_SUPPORTED).unwrap_or(&message).to_owned();
+                reading.unsupported.push(FieldError { field: path, kind: ErrorKind::Forbidden, detail });
+            }
+            What::Other => return Err(Problem { file: String::new(), document: 1, line: None, path, message }),
         }
     }
     reading.without_effect = findings.warnings.into_iter().map(|Found { path, message, .. }| (path, message)).collect();

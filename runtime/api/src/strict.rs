@@ -10,12 +10,27 @@ use crate::schema::{Field, Object, Support, Type};
 use crate::suggest;
 use crate::tree::{Entry, Node, Value};
 
+/// How it is said that something is not supported, before the reason.
+pub(crate) const NOT_SUPPORTED: &str = "it is not supported: ";
+
 /// Something found at a place.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) line: usize,
     pub(crate) path: String,
+    pub(crate) what: What,
     pub(crate) message: String,
+}
+
+/// What was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A field that isn't known.
+    Unknown,
+    /// A field that can't be honoured and mustn't be ignored.
+    Unsupported,
+    /// Anything else that is wrong, or worth a warning.
+    Other,
 }
 
 /// What the walk found.
@@ -91,7 +106,9 @@ impl Walk<'_> {
         match support {
             Support::Honoured => return false,
             Support::Warned(what) => self.warning(line, path, format!("it has no effect: {what}")),
-            Support::Rejected(what) => self.error(line, path, format!("it is not supported: {what}")),
+            Support::Rejected(what) => {
+                self.found(line, path, What::Unsupported, format!("{NOT_SUPPORTED}{what}"));
+            }
         }
         true
     }
@@ -103,7 +120,8 @@ impl Walk<'_> {
             return self.error(entry.line, path, "it needs `exitCodes` with `operator` and `values`".into());
         };
         for other in map_of(&entry.value).iter().filter(|other| other.key != "exitCodes") {
-            self.error(other.line, &joined(path, &other.key), "unknown field; only `exitCodes` stands here".into());
+            let message = "unknown field; only `exitCodes` stands here".into();
+            self.found(other.line, &joined(path, &other.key), What::Unknown, message);
         }
         let value = self.value(&codes.value, &field.ty, &joined(path, "exitCodes"));
         if json.insert("exitCodes".into(), value).is_some() {
@@ -190,7 +208,7 @@ impl Walk<'_> {
             }
             None => format!("unknown field of {}; remove it or look for its right place", object.name),
         };
-        self.error(entry.line, &path, message);
+        self.found(entry.line, &path, What::Unknown, message);
     }
 
     fn repeated(&mut self, entries: &[Entry], path: impl Fn(&str) -> String) {
@@ -204,11 +222,15 @@ impl Walk<'_> {
     }
 
     fn error(&mut self, line: usize, path: &str, message: String) {
-        self.findings.errors.push(Found { line, path: path.into(), message });
+        self.found(line, path, What::Other, message);
+    }
+
+    fn found(&mut self, line: usize, path: &str, what: What, message: String) {
+        self.findings.errors.push(Found { line, path: path.into(), what, message });
     }
 
     fn warning(&mut self, line: usize, path: &str, message: String) {
-        self.findings.warnings.push(Found { line, path: path.into(), message });
+        self.findings.warnings.push(Found { line, path: path.into(), what: What::Other, message });
     }
 }
 
