@@ -76,12 +76,16 @@ impl Printer {
     /// Time has passed. Nobody misses it if there is no room.
     pub(crate) fn tick(&mut self, after: Duration) {
         if self.backlog.is_empty() {
-            if self.lost > 0 {
-                let text = format!("{} happenings weren't shown: they weren't read fast enough", self.lost);
-                self.lost = 0;
-                self.note(after, &text);
-            }
+            self.tell_lost(after);
             let _ = self.queue.try_send(Told::Tick(after));
+        }
+    }
+
+    fn tell_lost(&mut self, after: Duration) {
+        if self.lost > 0 {
+            let text = format!("{} happenings weren't shown: they weren't read fast enough", self.lost);
+            self.lost = 0;
+            self.note(after, &text);
         }
     }
 
@@ -117,7 +121,11 @@ impl Printer {
     }
 
     /// Waits until all is shown.
-    pub(crate) async fn finish(&mut self) {
+    pub(crate) async fn finish(&mut self, after: Duration) {
+        if self.empty().await == Passed::Nowhere {
+            return;
+        }
+        self.tell_lost(after);
         self.backlog.push_back(Told::End);
         if self.empty().await == Passed::On {
             // Fails if the reader goes away now.

@@ -187,7 +187,7 @@ impl Session {
             while self.show_lines(None) {
                 self.printer.empty().await;
             }
-            self.printer.finish().await;
+            self.printer.finish(self.began.elapsed()).await;
         };
         let enough = async {
             match impatient {
@@ -252,9 +252,10 @@ impl Session {
     /// Shows the lines that are there, in the order they were written in; with a time only those from before it. Says whether
     /// there were any. If they aren't read fast enough they wait in their log, which forgets the oldest.
     fn show_lines(&mut self, before: Option<Duration>) -> bool {
-        let room = self.printer.room();
+        // One that writes much leaves room for the others.
+        let share = self.printer.room().saturating_sub(self.waiting.len()).div_ceil(self.logs.len().max(1));
         for log in &mut self.logs {
-            while self.waiting.len() < room {
+            for _ in 0..share {
                 let Some(line) = log.next() else { break };
                 let missed = log.follower.missed();
                 if missed > log.missed {

@@ -16,7 +16,7 @@ use husk_sim::{Scenario, Span, Subject};
 use self::timeline::{Recorders, Timeline};
 use crate::manifest::{self, Found};
 use crate::out::{err, out};
-use crate::{BAD_INPUT, check, style};
+use crate::{BAD_INPUT, INTERNAL, check, style};
 
 /// If neither the command line nor the scenario says where the picture ends.
 const UNTIL: Span = Span::secs(600);
@@ -106,7 +106,7 @@ impl Simulate {
         let Some(broken) = broken else { return Ok(ExitCode::SUCCESS) };
         err(format_args!("{}: {broken}", style::red("error")));
         err("this is a fault of Husk: please report it with the manifest and the scenario");
-        Ok(ExitCode::FAILURE)
+        Ok(ExitCode::from(INTERNAL))
     }
 
     /// The line under the picture's title.
