@@ -440,7 +440,7 @@ fn entry_of(
     modules: &BTreeMap<String, ModuleFile>,
 ) -> Result<(ModuleFile, Vec<String>), ImageError> {
     let file = root.join(ENTRYPOINT);
-    if file.exists() {
+    if file.exists() && !file.is_dir() {
         let text = read_bounded(&file, MAX_ENTRYPOINT)?;
         let text = String::from_utf8_lossy(&text);
         let mut words = text.lines().next().unwrap_or_default().split_whitespace().map(String::from);
