@@ -25,8 +25,8 @@ Measures the named sections, or all of them in one run:
            1,000 and 10,000 pods that idle; needs no other build than its own, which is short
   start    a container's whole life (image, start, exit), one after the other in one pod, and
            the whole of `husk run` with and without compiled code at hand, beside
-           `wasmtime run` of the same module and crun's and runc's of an echo, where these
-           are installed and work
+           `wasmtime run` of the same module (installed into the build folder by the first
+           run) and crun's and runc's of an echo, where these are installed and work
   memory   of `husk run` with 1, 100 and 1,000 pods that idle
   engine   start, memory, KILL and fuel, without agent and pods
 

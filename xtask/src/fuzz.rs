@@ -92,7 +92,7 @@ fn fuzz(mut arguments: Arguments) -> Result<()> {
     for target in &chosen {
         let mut options = options.clone();
         options.insert(0, bound.clone().into());
-        play(&bin, target, &options)?;
+        play(&bin, target, &scratch("corpus", target)?, &options)?;
     }
     Ok(())
 }
@@ -102,12 +102,14 @@ pub(crate) fn short() -> Result<()> {
     clippy()?;
     let bin = build(Build::Quick)?;
     for target in &targets()? {
-        let corpus = scratch("corpus", target)?;
-        // What an earlier run found there would make this one another.
+        // What an earlier run found would make this one another.
+        let corpus = scratch("short", target)?;
         fs::remove_dir_all(&corpus)?;
+        fs::create_dir(&corpus)?;
         play(
             &bin,
             target,
+            &corpus,
             &["-runs=500".into(), "-seed=1".into(), "-verbosity=0".into(), "-print_final_stats=1".into()],
         )?;
     }
@@ -177,9 +179,9 @@ fn build(how: Build) -> Result<PathBuf> {
     Ok(dir().join(host()?).join(if how == Build::Quick { "debug" } else { "release" }))
 }
 
-/// Runs a target until it has done what the options say, or found something.
-fn play(bin: &Path, target: &str, options: &[OsString]) -> Result<()> {
-    let (corpus, artifacts) = (scratch("corpus", target)?, scratch("artifacts", target)?);
+/// Runs a target until it has done what the options say, or found something. New inputs are kept in `corpus`.
+fn play(bin: &Path, target: &str, corpus: &Path, options: &[OsString]) -> Result<()> {
+    let artifacts = scratch("artifacts", target)?;
     let mut command = Command::new(bin.join(target));
     command.current_dir(root()).args(BOUNDS).args(options);
     command.arg(format!("-artifact_prefix={}/", artifacts.display()));

@@ -14,7 +14,7 @@ use crate::{Verb, debian, no_more};
 
 pub(crate) const VERB: Verb = Verb {
     name: "setup",
-    summary: "Make sure of what demo and test need: Wasm targets, a C compiler for Wasm",
+    summary: "Make sure of what demo and test need: Wasm targets, C and C++ compilers",
     help: "\
 Usage: cargo xtask setup
 
@@ -28,7 +28,8 @@ their sources: once per target and compiler, one to two minutes each, kept in
 ~/.cache/husk. Installing packages needs root.
 
 Guests in C: a wasi-sdk if WASI_SDK_PATH names one, else Debian's clang-14, lld-14,
-wasi-libc and libclang-rt-14-dev-wasm32.",
+wasi-libc and libclang-rt-14-dev-wasm32. The fuzz targets: any C++ compiler, else
+Debian's g++.",
     run: |arguments| {
         no_more(arguments)?;
         everything()
@@ -41,7 +42,8 @@ const MINOR_VERSION: u32 = 95;
 /// What `test` needs.
 pub(crate) fn everything() -> Result<()> {
     targets(&[WASIP2, WASIP1, BARE_METAL])?;
-    clang()
+    clang()?;
+    cxx()
 }
 
 /// Makes sure that the targets can be compiled for.

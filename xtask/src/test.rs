@@ -49,7 +49,7 @@ struct Step {
 }
 
 /// What fails fast comes first. Clippy and docs share the metadata of dependencies that `cargo check` makes, and all
-/// steps use one profile, so that each dependency is compiled to machine code once.
+/// steps but fuzz, which needs other flags, use one profile, so that each dependency is compiled to machine code once.
 const STEPS: &[Step] = &[
     Step { name: "setup", needed: true, run: |_| setup::everything() },
     Step { name: "format", needed: false, run: |_| format() },
