@@ -3,6 +3,8 @@
 use crate::runtime::StopReason;
 use crate::spec::{ContainerSpec, PodSpec, ProbeKind};
 
+/// `terminationGracePeriodSeconds` where none is given.
+pub const DEFAULT_GRACE_SECONDS: i64 = 30;
 /// A container is never given less, so that a stop isn't a kill by accident.
 pub const MINIMUM_CONTAINER_GRACE_SECONDS: i64 = 2;
 /// A pod is never given less.

@@ -150,7 +150,7 @@ impl Node {
     /// When [`advance`](Self::advance) has work to do, if nothing happens before. None: never.
     pub fn next_wake(&self) -> Option<Instant> {
         let pod = self.wakes.first().map(|(due, _)| *due);
-        let shutdown = self.shutdown.as_ref().and_then(Shutdown::next_wake);
+        let shutdown = self.shutdown.as_ref().and_then(|shutdown| shutdown.next_wake(&self.seats));
         pod.into_iter().chain(shutdown).min()
     }
 

@@ -137,6 +137,11 @@ impl Prober {
         }
     }
 
+    /// What was counted counts no longer.
+    pub const fn forget_counts(&mut self) {
+        (self.run, self.tries) = (0, 0);
+    }
+
     /// It is time to probe.
     pub fn begin(&mut self, view: &View<'_>, probe: &Probe, now: Instant) -> Begun {
         if view.phase.is_terminal() {

@@ -73,10 +73,10 @@ impl Quantity {
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         let parts = Parts::split(text)?;
         let (base, exponent) = parts.suffix()?;
-        if !parts.has_digits && !parts.is_short(base, exponent) {
+        let kept_short = parts.is_short(base, exponent);
+        if !parts.has_digits && !kept_short {
             return Err(QuantityError::Malformed);
         }
-        let kept_short = parts.is_short(base, exponent);
         let nanos = match base {
             Notation::Binary => parts.binary_nanos(exponent)?,
             Notation::Decimal | Notation::Exponent => parts.decimal_nanos(exponent)?,

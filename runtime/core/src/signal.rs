@@ -41,6 +41,9 @@ const SIGNALS: &[(&str, i32, bool)] = &[
     ("RTMAX", RTMAX, true),
 ];
 
+/// Other names of signals that are above.
+const ALIASES: &[(&str, &str)] = &[("IOT", "ABRT"), ("CLD", "CHLD"), ("POLL", "IO")];
+
 const RTMIN: i32 = 34;
 const RTMAX: i32 = 64;
 
@@ -48,6 +51,7 @@ const RTMAX: i32 = 64;
 pub fn number(name: &str) -> Option<i32> {
     let upper = name.trim().to_ascii_uppercase();
     let short = upper.strip_prefix("SIG").unwrap_or(&upper);
+    let short = ALIASES.iter().find(|(alias, _)| *alias == short).map_or(short, |(_, name)| name);
     let named = |wanted: &str| SIGNALS.iter().find(|(name, ..)| *name == wanted).map(|(_, number, _)| *number);
     let offset = |rest: &str| rest.parse::<i32>().ok();
     named(short)
@@ -70,6 +74,8 @@ mod tests {
     fn names_have_their_linux_numbers() {
         for (name, wanted) in
             [("SIGTERM", 15), ("term", 15), ("SIGKILL", 9), ("12", 12), ("SIGRTMIN+3", 37), ("RTMAX-1", 63)]
+                .into_iter()
+                .chain([("SIGIOT", 6), ("cld", 17), ("SIGPOLL", 29)])
         {
             assert_eq!(number(name), Some(wanted), "{name}");
         }

@@ -53,9 +53,8 @@ impl Referee {
     pub(crate) fn input(&mut self, input: &Input) {
         match input {
             Input::NodeChanged { state } => {
-                self.allocatable.clone_from(&state.allocatable);
                 // Who is there stays, even if that is more than there is now.
-                self.used.clear();
+                self.allocatable.clone_from(&state.allocatable);
                 return;
             }
             Input::Pressure { resource, shortage } => {
@@ -102,19 +101,14 @@ impl Referee {
 
     /// All orders of a step are out.
     pub(crate) fn settled(&mut self, now: Instant, node: &Node) -> Result<(), Broken> {
-        let Some(allocatable) = &self.allocatable else { return Ok(()) };
         if *node.used() == self.used {
             return Ok(());
         }
         for (resource, used) in node.used() {
-            let Some(has) = husk_core::admission::capacity(allocatable, resource) else { continue };
+            let capacity = |has| husk_core::admission::capacity(has, resource);
+            let Some(has) = self.allocatable.as_ref().and_then(capacity) else { continue };
             let grew = self.used.get(resource).is_none_or(|before| used > before);
-            rule!(
-                *used <= has || !grew || self.used.is_empty(),
-                now,
-                "no more is given away than there is",
-                "{resource}: {used} of {has}"
-            );
+            rule!(*used <= has || !grew, now, "no more is given away than there is", "{resource}: {used} of {has}");
         }
         self.used.clone_from(node.used());
         Ok(())

@@ -4,6 +4,7 @@
 //! halves; then everything within the pods and the scenario, by their JSON form: an element of a list, an entry of a map, a value
 //! that may be null.
 
+use husk_core::grace::DEFAULT_GRACE_SECONDS;
 use husk_core::spec::{ContainerSpec, Handler, RestartPolicy};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,9 +14,6 @@ use crate::broken::Broken;
 use crate::random::Case;
 use crate::scenario::Subject;
 use crate::span::Span;
-
-/// `terminationGracePeriodSeconds` where none is given.
-const DEFAULT_GRACE_SECONDS: i64 = 30;
 
 /// Plays that a shrinking may cost.
 const MOST_TRIES: u32 = 20_000;

@@ -39,8 +39,17 @@ type Key = (Instant, u64);
 pub(crate) enum Due {
     /// An answer to an order.
     Answer(Input),
+    /// All pods are looked at, before they begin to be deleted for good.
+    Look,
     /// A pod is created.
     Apply(usize),
+    /// A pod is deleted, by the scenario's deletion of that number.
+    Delete {
+        /// Which pod.
+        place: usize,
+        /// Which deletion.
+        number: usize,
+    },
     /// The scenario's fact of that number.
     Fact(usize),
 }
@@ -94,6 +103,9 @@ impl<'a> World<'a> {
         let by_uid = pods.iter().enumerate().map(|(n, pod)| (PodUid::from(pod.subject.id.as_str()), n)).collect();
         let (due, pulled, groups) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
         let mut world = Self { scenario, pods, by_uid, due, made: 0, pulled, node: &scenario.node, groups };
+        if let Some(at) = scenario.last_deletion() {
+            world.plan(Instant::ZERO + at.0, Due::Look);
+        }
         for (n, subject) in subjects.iter().enumerate() {
             let applied = scenario.pods.get(&subject.id).map_or(Span::default(), |pod| pod.applied);
             world.plan(Instant::ZERO + applied.0, Due::Apply(n));
@@ -107,9 +119,8 @@ impl<'a> World<'a> {
 
     /// How long it takes where it has to, at most, until a pod that is over is gone.
     pub(crate) fn slack(scenario: &Scenario) -> Duration {
-        let takes = |set_up: &SetUp, tear_down: &TearDown| set_up.takes.0 + tear_down.takes.0;
-        let of_pods = scenario.pods.values().map(|pod| takes(&pod.set_up, &pod.tear_down));
-        of_pods.chain([takes(&scenario.set_up, &scenario.tear_down)]).max().unwrap_or_default() + KILL_TAKES * 100
+        let takes = |of_pod| scenario.set_up(of_pod).takes.0 + scenario.tear_down(of_pod).takes.0;
+        scenario.pods.values().map(Some).chain([None]).map(takes).max().unwrap_or_default() + KILL_TAKES * 100
     }
 
     /// When the next thing is due.
@@ -354,8 +365,8 @@ impl<'a> Pod<'a> {
             live: None,
         });
         Self {
-            set_up: of_pod.map_or(&scenario.set_up, |pod| &pod.set_up),
-            tear_down: of_pod.map_or(&scenario.tear_down, |pod| &pod.tear_down),
+            set_up: scenario.set_up(of_pod),
+            tear_down: scenario.tear_down(of_pod),
             failed_set_ups: 0,
             applied: false,
             gone: false,

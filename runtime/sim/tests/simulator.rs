@@ -168,5 +168,10 @@ fn an_end_comes_before_the_end_of_time() {
     let Case { subjects, scenario } = case(3);
     let end = play_out(&subjects, &scenario, Duration::from_secs(1), &mut Counts::default());
     assert_eq!(end, Ok(End::Cut(Instant::from_secs(1))));
-    assert!(scenario.facts.iter().any(|fact| matches!(fact.what, What::Delete { .. })), "all are deleted at last");
+    let last = scenario.facts.iter().map(|fact| fact.at).max();
+    for subject in &subjects {
+        let goes = |what: &What| matches!(what, What::Delete { pod, .. } if *pod == subject.id);
+        let deleted = scenario.facts.iter().any(|fact| Some(fact.at) == last && goes(&fact.what));
+        assert!(deleted, "{} is not deleted at last", subject.id);
+    }
 }

@@ -56,7 +56,13 @@ impl Pods {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::ToOwned;
+    use std::boxed::Box;
+
     use super::super::Node;
+    use crate::admission::NodeState;
+    use crate::io::Input;
+    use crate::quantity::{Notation, Quantity};
     use crate::tests_fleet::{EVENTS, Fleet};
 
     fn looks(node: &Node) -> u64 {
@@ -80,13 +86,43 @@ mod tests {
         }
     }
 
+    /// A node with a place for each that runs, and so many who wait for one.
+    fn full(waiting: usize) -> Fleet {
+        let mut fleet = Fleet::new(100);
+        has_places(&mut fleet, 101);
+        for n in 0..waiting {
+            fleet.idle_pod(100 + n);
+        }
+        fleet
+    }
+
+    fn has_places(fleet: &mut Fleet, count: i64) {
+        let allocatable = [("pods".to_owned(), Quantity::new(count, Notation::Decimal))].into();
+        let state = Box::new(NodeState { allocatable: Some(allocatable), ..NodeState::default() });
+        fleet.node.handle(fleet.now, Input::NodeChanged { state });
+    }
+
+    fn running(fleet: &Fleet) -> i64 {
+        fleet.node.used()["pods"].value()
+    }
+
     #[test]
     fn a_pod_that_waits_is_looked_at_only_when_there_may_be_room() {
-        let mut fleet = Fleet::new(100);
-        let before = looks(&fleet.node);
-        fleet.idle_pod(100);
-        let one = looks(&fleet.node) - before;
-        fleet.idle_pod(101);
-        assert_eq!(looks(&fleet.node) - before, 2 * one);
+        let [without, with] = [0, 1].map(|waiting| {
+            let mut fleet = full(waiting);
+            assert_eq!(running(&fleet), 101);
+            let events = EVENTS.map(|event| {
+                let before = looks(&fleet.node);
+                (event.happen)(&mut fleet);
+                (event.name, looks(&fleet.node) - before)
+            });
+            assert_eq!(running(&fleet), 101, "it still waits");
+            let before = looks(&fleet.node);
+            has_places(&mut fleet, 102);
+            (events, looks(&fleet.node) - before, running(&fleet))
+        });
+        assert_eq!(without.0, with.0);
+        assert!(without.1 < with.1, "{} looks, {} with one that waits", without.1, with.1);
+        assert_eq!((without.2, with.2), (101, 102));
     }
 }

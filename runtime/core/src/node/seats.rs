@@ -148,6 +148,12 @@ impl Seats {
         self.leaving.iter().chain(less_important.filter(|uid| !self.leaving.contains(*uid)))
     }
 
+    /// Has anybody a place whose priority is from here on, and below that?
+    pub(super) fn any_seated(&self, from: i32, below: Option<i32>) -> bool {
+        let first = self.seated.range((from, PodUid::from(""))..).next();
+        first.is_some_and(|(priority, _)| below.is_none_or(|below| *priority < below))
+    }
+
     /// A pod is no more.
     pub(super) fn remove(&mut self, pod: &mut Pod) {
         self.dequeue(pod);

@@ -4,6 +4,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use super::Node;
+use super::seats::Seats;
 use crate::disruption::Disruption;
 use crate::io::PodUid;
 use crate::pod::NodeVerdict;
@@ -25,8 +26,16 @@ pub(super) struct Shutdown {
 }
 
 impl Shutdown {
-    pub(super) fn next_wake(&self) -> Option<Instant> {
-        (!self.over).then_some(self.until)
+    /// When a step is due that ends anybody, or the last one is over.
+    pub(super) fn next_wake(&self, seats: &Seats) -> Option<Instant> {
+        let (mut due, mut steps) = (self.until, self.steps.iter().rev().peekable());
+        while let Some((from, period)) = steps.next() {
+            if seats.any_seated(*from, steps.peek().map(|(next, _)| *next)) {
+                break;
+            }
+            due = due + *period;
+        }
+        (!self.over).then_some(due)
     }
 
     pub(super) const fn is_over(&self) -> bool {
@@ -59,7 +68,6 @@ impl Node {
                 shutdown.over = true;
                 return;
             };
-            shutdown.until = now + period;
             let below = shutdown.steps.last().map(|(next, _)| *next);
             let in_step = |priority: i32| priority >= from && below.is_none_or(|below| priority < below);
             let all: Vec<PodUid> = self
@@ -68,6 +76,9 @@ impl Node {
                 .filter(|pod| pod.holds_resources() && in_step(pod.spec.priority()))
                 .map(|pod| pod.uid.clone())
                 .collect();
+            // A step that ends nobody is no reason to be woken up: it may be taken later than it was due.
+            let begun = if all.is_empty() { shutdown.until.min(now) } else { now };
+            shutdown.until = begun + period;
             shutdown.waits_for.extend(all.iter().cloned());
             for uid in all {
                 self.end_for_shutdown(now, &uid, period);

@@ -11,16 +11,13 @@ use super::{Out, Pod, SandboxState};
 use crate::deletion::{self, Deletion};
 use crate::disruption::Disruption;
 use crate::event::EventKind;
-use crate::grace;
+use crate::grace::{self, DEFAULT_GRACE_SECONDS};
 use crate::io::Action;
 use crate::reasons;
 use crate::runtime::StopReason;
 use crate::status::Word;
 use crate::termination_order;
 use crate::time::{Duration, Instant};
-
-/// `terminationGracePeriodSeconds` where none is given.
-const DEFAULT_GRACE_SECONDS: i64 = 30;
 
 /// A pod that ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

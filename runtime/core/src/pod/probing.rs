@@ -72,6 +72,11 @@ impl Pod {
         }
     }
 
+    /// What was counted ended with the agent: the record says how it was when it was last written.
+    pub(super) fn forget_probe_counts(&mut self, index: usize) {
+        self.slots[index].probes.iter_mut().for_each(|task| task.prober.forget_counts());
+    }
+
     /// KILL is ordered: the instance is as good as gone, and so are its probes.
     pub(super) fn silence_probes(&mut self, index: usize) {
         for task in &mut self.slots[index].probes {
@@ -96,8 +101,8 @@ impl Pod {
 
     /// Nobody is there any more whom the probes could tell anything.
     pub(super) fn forget_probes(&mut self) {
-        for task in self.slots.iter_mut().flat_map(|slot| &mut slot.probes) {
-            (task.due, task.asked) = (None, None);
+        for index in 0..self.slots.len() {
+            self.silence_probes(index);
         }
     }
 

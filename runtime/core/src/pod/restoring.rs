@@ -56,6 +56,7 @@ impl Pod {
             && !self.runtime.instances.is_empty();
         for index in 0..self.slots.len() {
             self.lose_instance(index, after, fails, out);
+            self.forget_probe_counts(index);
         }
         self.lose_sandbox(after, fails);
         if revived && had_sandbox {

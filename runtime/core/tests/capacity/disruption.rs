@@ -193,3 +193,21 @@ fn a_shutdown_waits_for_nobody_that_has_ended() {
     assert!(world.node.is_shut_down(), "they end by the signal at once");
     assert_eq!(world.node.next_wake(), None);
 }
+
+// spec: TERM-10
+#[test]
+fn a_shutdown_is_not_woken_for_a_step_that_ends_nobody() {
+    let mut world = world_with(&[]);
+    world.teardown_delay = secs(20);
+    world.apply("p", "u1", asking_pod(&[]));
+    world.run_until(1.0);
+    world.without_heir();
+    let begun = world.now;
+    world.input(Input::Shutdown { grace: secs(5), critical: secs(2) });
+    world.run_until(1.5);
+    assert_eq!(world.node.next_wake(), Some(begun + secs(5)), "no critical pod waits for its turn after 3 s");
+    world.run_until(5.9);
+    assert!(!world.node.is_shut_down());
+    world.run_until(6.0);
+    assert!(world.node.is_shut_down(), "all the time that there was is over");
+}

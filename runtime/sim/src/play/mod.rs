@@ -18,8 +18,8 @@ use crate::world::{Due, Told, World};
 
 /// Far more than any pod needs in a day of virtual time: more than that is an endless loop.
 const MOST_STEPS: u64 = 5_000_000;
-/// Steps from one look at all pods to the next.
-const CHECK_ALL: u64 = 4096;
+/// Steps from one look at all pods to the next: so many, and so many more for each pod, since a look costs as much as there are pods.
+const CHECK_ALL: (u64, u64) = (64, 8);
 
 /// Looks on while pods are played.
 pub trait Watch {
@@ -99,6 +99,7 @@ fn play_until(
         subjects,
         gone: HashSet::new(),
         slack: World::slack(scenario),
+        check_every: CHECK_ALL.0 + CHECK_ALL.1 * subjects.len() as u64,
         watch,
     };
     play.run(Instant::ZERO + until, stop)
@@ -121,6 +122,8 @@ struct Play<'s, W> {
     keeps_records: bool,
     gone: HashSet<PodUid>,
     slack: Duration,
+    /// Steps from one look at all pods to the next.
+    check_every: u64,
     watch: &'s mut W,
 }
 
@@ -148,7 +151,7 @@ impl<W: Watch> Play<'_, W> {
             self.look_early(next)?;
             self.now = self.now.max(next);
             self.step()?;
-            if self.steps.is_multiple_of(CHECK_ALL) {
+            if self.steps.is_multiple_of(self.check_every) {
                 self.referee.check_all(self.now, &self.node)?;
             }
             self.hand_over()?;
@@ -162,6 +165,7 @@ impl<W: Watch> Play<'_, W> {
         let due = if wake.is_some() && self.scenario.trials.timers_first { None } else { self.world.pop_due(self.now) };
         match due {
             None => {
+                let shut_down = self.node.is_shut_down();
                 self.node.advance(self.now);
                 if let Some(heir) = &mut self.heir {
                     heir.tell(self.now, None);
@@ -170,8 +174,8 @@ impl<W: Watch> Play<'_, W> {
                 let next = self.node.next_wake();
                 let later = next.is_none_or(|next| next > self.now);
                 rule!(later, self.now, "what is due is done", "the next wake-up is {next:?}");
-                let busy = busy || self.referee.is_pressed();
-                rule!(busy, self.now, "no wake-up is for nothing", "woken at {wake:?}, nothing was due");
+                let had_to = busy || shut_down != self.node.is_shut_down();
+                rule!(had_to, self.now, "no wake-up is for nothing", "woken at {wake:?}, nothing was due");
                 Ok(())
             }
             Some(Due::Answer(input)) => {
@@ -179,20 +183,29 @@ impl<W: Watch> Play<'_, W> {
                 self.tell(input)?;
                 again.map_or(Ok(()), |input| self.tell_again(input))
             }
+            Some(Due::Look) => self.referee.check_all(self.now, &self.node),
             Some(Due::Apply(place)) => {
                 let input = self.world.apply(place);
                 self.tell(input)
             }
-            Some(Due::Fact(number)) => match self.world.fact(self.now, number) {
-                Told::Input(input) => self.tell(input),
-                Told::Restart(cause, takes) => self.restart(cause, takes),
-                Told::Sleep(takes) => {
-                    self.now = self.now + takes;
-                    self.referee.overslept(takes);
-                    Ok(())
-                }
-                Told::Nothing => Ok(()),
-            },
+            Some(Due::Delete { place, number }) => self.happen(self.world.delete(place, number)),
+            Some(Due::Fact(number)) => {
+                let told = self.world.fact(self.now, number);
+                self.happen(told)
+            }
+        }
+    }
+
+    fn happen(&mut self, told: Told) -> Result<(), Broken> {
+        match told {
+            Told::Input(input) => self.tell(input),
+            Told::Restart(cause, takes) => self.restart(cause, takes),
+            Told::Sleep(takes) => {
+                self.now = self.now + takes;
+                self.referee.overslept(takes);
+                Ok(())
+            }
+            Told::Nothing => Ok(()),
         }
     }
 
@@ -209,9 +222,6 @@ impl<W: Watch> Play<'_, W> {
 
     /// What was answered is answered: a second time changes nothing.
     fn tell_again(&mut self, input: Input) -> Result<(), Broken> {
-        if matches!(input, Input::DeleteRequested { .. }) {
-            return Ok(());
-        }
         let (about, wake) = (format!("{input:?}"), self.node.next_wake());
         self.node.handle(self.now, input);
         let order = self.node.poll_action();

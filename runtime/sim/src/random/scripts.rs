@@ -21,8 +21,8 @@ impl Dice {
         PodScript {
             containers: containers.collect(),
             applied: if self.one_in(2) { Span::default() } else { self.time(within.div_ceil(2)) },
-            set_up: SetUp { takes: self.span_up_to(5), fails: *self.pick(&[0, 0, 0, 0, 1, 3]) },
-            tear_down: TearDown { takes: self.span_up_to(5) },
+            set_up: Some(SetUp { takes: self.span_up_to(5), fails: *self.pick(&[0, 0, 0, 0, 1, 3]) }),
+            tear_down: Some(TearDown { takes: self.span_up_to(5) }),
         }
     }
 

@@ -16,15 +16,8 @@ use crate::broken::Broken;
 const MINIMUM_GRACE: Duration = Duration::from_secs(2);
 
 /// Events that say why the node ends a pod.
-const VERDICTS: [&str; 7] = [
-    "Evicted",
-    "Preempted",
-    "Terminated",
-    "DeadlineExceeded",
-    "TaintManagerEviction",
-    "NodeShutdown",
-    "SandboxChanged",
-];
+const VERDICTS: [&str; 6] =
+    ["Evicted", "Preempted", "Terminated", "DeadlineExceeded", "TaintManagerEviction", "NodeShutdown"];
 
 impl Referee {
     /// Something was ordered. `slack` is how long the world takes where it has to.
@@ -59,11 +52,15 @@ impl PodSeen {
             Action::Start { instance } => {
                 self.may_begin(now, action)?;
                 self.start(now, instance)?;
+                let granted = node.allocated(&uid, &instance.container).cloned();
+                if let Some(container) = self.container(&instance.container) {
+                    (container.has, container.gets) = (granted, None);
+                }
             }
-            Action::Signal { instance, .. } => self.signal(now, instance)?,
-            Action::Kill { instance } => self.kill(now, instance)?,
+            Action::Signal { instance, .. } => self.signal(now, instance, node)?,
+            Action::Kill { instance } => self.kill(now, instance, node)?,
             Action::RunProbe { instance, kind, run, .. } => self.probe(now, instance, *kind, *run, node)?,
-            Action::RunHook { instance, hook } => self.hook(now, instance, *hook)?,
+            Action::RunHook { instance, hook } => self.hook(now, instance, *hook, node)?,
             Action::CancelHook { instance, hook } => {
                 let container = self.container(&instance.container);
                 let runs = container.as_ref().is_some_and(|c| c.hooks[*hook as usize] == HookSeen::Runs);
@@ -81,6 +78,9 @@ impl PodSeen {
                 let allocated = node.allocated(&uid, &instance.container);
                 rule!(allocated == Some(resources), now, "an instance gets what is granted", "{action:?}");
                 self.revision = Some(*revision);
+                if let Some(container) = self.container(&instance.container) {
+                    container.gets = Some((*revision, resources.clone()));
+                }
             }
             Action::Teardown { .. } => {
                 let alive: Vec<_> = self.containers.iter().filter(|c| c.alive.is_some()).map(|c| &c.name).collect();
@@ -107,10 +107,6 @@ impl PodSeen {
             }
             Action::Record { event } => {
                 self.scheduled |= event.reason == "Scheduled";
-                if event.reason == "ResizeStarted" {
-                    // It may have waited for long.
-                    self.containers.iter_mut().for_each(|container| container.cause = true);
-                }
                 self.verdict |= VERDICTS.contains(&&*event.reason) || event.reason.starts_with("OutOf");
                 if event.reason == "SandboxChanged" {
                     self.verdict = false;
@@ -180,9 +176,9 @@ impl PodSeen {
         Ok(())
     }
 
-    fn signal(&mut self, now: Instant, at: &InstanceRef) -> Result<(), Broken> {
+    fn signal(&mut self, now: Instant, at: &InstanceRef, node: &Node) -> Result<(), Broken> {
         rule!(self.runs(at), now, "only what runs gets a signal", "{at:?}");
-        self.may_stop(now, at)?;
+        self.may_stop(now, at, node)?;
         let ordered = self.asked_to_go && !self.verdict && !self.deadline && !self.gone;
         let spent = self.deletion.is_none_or(|deletion| deletion.timestamp <= now);
         let place = self.containers.iter().position(|container| container.name == at.container).unwrap_or_default();
@@ -205,8 +201,8 @@ impl PodSeen {
         Ok(())
     }
 
-    fn kill(&mut self, now: Instant, at: &InstanceRef) -> Result<(), Broken> {
-        self.may_stop(now, at)?;
+    fn kill(&mut self, now: Instant, at: &InstanceRef, node: &Node) -> Result<(), Broken> {
+        self.may_stop(now, at, node)?;
         let forced = self.gone || self.restart_all || self.deletion.is_some_and(|deletion| deletion.grace_seconds == 0);
         let Some(container) = self.container(&at.container) else { return Ok(()) };
         rule!(container.alive == Some(at.attempt), now, "only what there is is killed", "{at:?}");
@@ -221,7 +217,12 @@ impl PodSeen {
     }
 
     /// Nothing is stopped without a cause.
-    fn may_stop(&mut self, now: Instant, at: &InstanceRef) -> Result<(), Broken> {
+    fn may_stop(&mut self, now: Instant, at: &InstanceRef, node: &Node) -> Result<(), Broken> {
+        let granted = node.allocated(&self.uid, &at.container);
+        if let Some(container) = self.container(&at.container) {
+            // It goes on to stop, even if what was granted is taken back meanwhile.
+            container.cause |= container.restarts_for(granted);
+        }
         let pod_ends =
             self.asked_to_go || self.verdict || self.deadline || self.restart_all || self.gone || self.no_app_stays();
         let caused = self.container(&at.container).is_some_and(|container| container.cause);
@@ -247,10 +248,10 @@ impl PodSeen {
         Ok(())
     }
 
-    fn hook(&mut self, now: Instant, at: &InstanceRef, hook: Hook) -> Result<(), Broken> {
+    fn hook(&mut self, now: Instant, at: &InstanceRef, hook: Hook, node: &Node) -> Result<(), Broken> {
         rule!(self.runs(at) && !self.gone, now, "hooks belong to what runs", "{hook:?} of {at:?}");
         if hook == Hook::PreStop {
-            self.may_stop(now, at)?;
+            self.may_stop(now, at, node)?;
         }
         let Some(container) = self.container(&at.container) else { return Ok(()) };
         let before = std::mem::replace(&mut container.hooks[hook as usize], HookSeen::Runs);

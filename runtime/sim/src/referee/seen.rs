@@ -8,7 +8,9 @@ use husk_core::io::{Hook, Input, InstanceRef, PodUid, ProbeOutcome};
 use husk_core::qos::QosClass;
 use husk_core::reasons;
 use husk_core::record::Interruption;
-use husk_core::spec::{ContainerKind, ContainerSpec, PodSpec, ProbeKind, RestartPolicy};
+use husk_core::spec::{
+    ContainerKind, ContainerSpec, PodSpec, ProbeKind, ResizeRestartPolicy, Resources, RestartPolicy,
+};
 use husk_core::status::{ConditionStatus, Phase, Word};
 use husk_core::{Instant, Node};
 
@@ -94,6 +96,16 @@ pub(super) struct ContainerSeen {
     pub(super) rules: usize,
     pub(super) hash: u64,
     pub(super) has_startup: bool,
+    /// After so many failures in a row a probe has failed.
+    failure_thresholds: [u32; 3],
+    /// Failures in a row; another instance goes on counting, as upstream has it.
+    failures: [u32; 3],
+    /// Resources that have it restarted when they change.
+    restarts_for: Vec<String>,
+    /// What its instance was started with or given.
+    pub(super) has: Option<Resources>,
+    /// What it is being given, by number of the order.
+    pub(super) gets: Option<(u32, Resources)>,
     /// The instance that was ordered to start and has not ended.
     pub(super) alive: Option<u32>,
     pub(super) started: bool,
@@ -184,7 +196,7 @@ impl PodSeen {
                     known.hash = container.hash;
                     (known.cause, known.excused) = (true, true);
                 }
-                Some(known) => known.cause |= !container.resize_policy.is_empty(),
+                Some(_) => {}
             }
         }
     }
@@ -249,10 +261,7 @@ impl PodSeen {
                     && container.open_probes[*kind as usize] == Some(*run)
                 {
                     container.open_probes[*kind as usize] = None;
-                    let bad = matches!(result, ProbeOutcome::Failure | ProbeOutcome::Unknown);
-                    if bad && *kind != ProbeKind::Readiness {
-                        (container.cause, container.excused) = (true, true);
-                    }
+                    container.probed(*kind, *result);
                 }
             }
             Input::HookDone { instance, hook, result } => {
@@ -264,6 +273,13 @@ impl PodSeen {
                         container.cause |= result.is_err();
                         container.excused |= result.is_err();
                     }
+                }
+            }
+            Input::ResourcesUpdated { instance, revision } => {
+                if let Some(container) = self.instance(instance)
+                    && let Some((_, resources)) = container.gets.take_if(|(last, _)| last == revision)
+                {
+                    container.has = Some(resources);
                 }
             }
             Input::LimitExceeded { .. } => self.verdict = true,
@@ -281,6 +297,7 @@ impl PodSeen {
             container.reset();
             container.lost = ran && container.role == Role::Sidecar;
             container.excused = true;
+            container.failures = [0; 3];
             (container.pulling, container.pulled, container.last_attempt) = (None, None, None);
             if after == Interruption::Reboot {
                 container.ended = None;
@@ -375,6 +392,12 @@ impl ContainerSeen {
             ContainerKind::App => Role::App,
             ContainerKind::Ephemeral => Role::Ephemeral,
         };
+        let mut thresholds = [1; 3];
+        for kind in ProbeKind::ALL {
+            thresholds[kind as usize] = container.probe(kind).map_or(1, |probe| probe.failure_threshold.max(1));
+        }
+        let restarts_for =
+            container.resize_policy.iter().filter(|(_, policy)| **policy == ResizeRestartPolicy::RestartContainer);
         Self {
             name: container.name.as_str().into(),
             role,
@@ -382,6 +405,11 @@ impl ContainerSeen {
             rules: container.restart_policy_rules.len(),
             hash: container.hash,
             has_startup: container.startup_probe.is_some(),
+            failure_thresholds: thresholds,
+            failures: [0; 3],
+            restarts_for: restarts_for.map(|(resource, _)| resource.clone()).collect(),
+            has: None,
+            gets: None,
             alive: None,
             started: false,
             signalled: None,
@@ -400,10 +428,37 @@ impl ContainerSeen {
         }
     }
 
+    /// A probe answered. Its failures stop the instance only once there are enough of them.
+    fn probed(&mut self, kind: ProbeKind, result: ProbeOutcome) {
+        let place = kind as usize;
+        match result {
+            // Nobody listens any more.
+            _ if self.killed => {}
+            ProbeOutcome::Error => {}
+            ProbeOutcome::Success | ProbeOutcome::Warning => self.failures[place] = 0,
+            ProbeOutcome::Failure | ProbeOutcome::Unknown => self.failures[place] += 1,
+        }
+        if kind != ProbeKind::Readiness && self.failures[place] >= self.failure_thresholds[place] {
+            self.failures[place] = 0;
+            (self.cause, self.excused) = (true, true);
+        }
+    }
+
+    /// Does its instance have to be restarted to get what is granted to it?
+    pub(super) fn restarts_for(&self, granted: Option<&Resources>) -> bool {
+        let (Some(has), Some(granted)) = (&self.has, granted) else { return false };
+        let differs = |resource: &String| {
+            has.requests.get(resource) != granted.requests.get(resource)
+                || has.limits.get(resource) != granted.limits.get(resource)
+        };
+        self.alive.is_some() && self.restarts_for.iter().any(differs)
+    }
+
     /// Its instance is no more.
     fn reset(&mut self) {
         (self.alive, self.started, self.signalled) = (None, false, None);
         (self.killed, self.cause) = (false, false);
+        (self.has, self.gets) = (None, None);
         (self.open_probes, self.hooks) = ([None; 3], [HookSeen::Not; 2]);
     }
 

@@ -39,7 +39,7 @@ pub struct Scenario {
     /// How long their removal takes.
     #[serde(skip_serializing_if = "is_default")]
     pub tear_down: TearDown,
-    /// By name of the container; for pods that have no scripts of their own.
+    /// By name of the container; for pods that have no script of their own for it.
     #[serde(skip_serializing_if = "is_default")]
     pub containers: BTreeMap<String, Script>,
     /// What the node has and is at the beginning.
@@ -56,7 +56,7 @@ pub struct Scenario {
     pub trials: Trials,
 }
 
-/// What happens to one of several pods.
+/// What happens to one of several pods. What isn't said here is as the scenario says for all: each field, and each container.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PodScript {
@@ -65,11 +65,11 @@ pub struct PodScript {
     pub applied: Span,
     /// How long its address and volumes take.
     #[serde(skip_serializing_if = "is_default")]
-    pub set_up: SetUp,
+    pub set_up: Option<SetUp>,
     /// How long their removal takes.
     #[serde(skip_serializing_if = "is_default")]
-    pub tear_down: TearDown,
-    /// By name of the container.
+    pub tear_down: Option<TearDown>,
+    /// By name of the container; a script here stands for the whole script of that name for all pods.
     #[serde(skip_serializing_if = "is_default")]
     pub containers: BTreeMap<String, Script>,
 }
@@ -232,10 +232,26 @@ impl Scenario {
         self.facts.iter().any(|fact| matches!(fact.what, What::Restart { .. }))
     }
 
+    /// When somebody deletes anything for the last time.
+    pub(crate) fn last_deletion(&self) -> Option<Span> {
+        let facts = self.facts.iter().filter(|fact| matches!(fact.what, What::Delete { .. })).map(|fact| fact.at);
+        self.delete.iter().map(|delete| delete.at).chain(facts).max()
+    }
+
+    /// How the sandbox of a pod is made.
+    pub(crate) fn set_up<'s>(&'s self, of_pod: Option<&'s PodScript>) -> &'s SetUp {
+        of_pod.and_then(|of_pod| of_pod.set_up.as_ref()).unwrap_or(&self.set_up)
+    }
+
+    /// How it is removed.
+    pub(crate) fn tear_down<'s>(&'s self, of_pod: Option<&'s PodScript>) -> &'s TearDown {
+        of_pod.and_then(|of_pod| of_pod.tear_down.as_ref()).unwrap_or(&self.tear_down)
+    }
+
     /// The script of a container, the calm default filled in.
     pub fn script(&self, pod: &Subject, name: &str) -> Script {
-        let scripts = self.pods.get(&pod.id).map_or(&self.containers, |of_pod| &of_pod.containers);
-        let mut script = scripts.get(name).cloned().unwrap_or_default();
+        let own = self.pods.get(&pod.id).and_then(|of_pod| of_pod.containers.get(name));
+        let mut script = own.or_else(|| self.containers.get(name)).cloned().unwrap_or_default();
         if script.runs.is_empty() {
             script.runs.push(calm_run(&pod.spec, name));
         }
@@ -340,6 +356,28 @@ facts:
     #[test]
     fn a_file_of_comments_is_the_calm_scenario() {
         assert!(Scenario::parse("# nothing happens\n", &pods()).expect("valid").containers.is_empty());
+    }
+
+    #[test]
+    fn what_a_pod_has_no_entry_for_is_as_for_all() {
+        let text = "
+setUp: {takes: 3s}
+tearDown: {takes: 4s}
+containers:
+  prepare: {runs: [{for: 5s}]}
+  app: {runs: [{for: 6s, exit: 1}], image: {takes: 8s}}
+pods:
+  web: {applied: 1s, tearDown: {takes: 9s}, containers: {app: {runs: [{for: 7s}]}}}
+";
+        let pods = pods();
+        let scenario = Scenario::parse(text, &pods).expect("valid");
+        let of_pod = scenario.pods.get("web");
+        assert_eq!(scenario.set_up(of_pod).takes, Span::secs(3));
+        assert_eq!((scenario.tear_down(of_pod).takes, scenario.tear_down(None).takes), (Span::secs(9), Span::secs(4)));
+        assert_eq!(scenario.script(&pods[0], "prepare").run(0).duration, Some(Span::secs(5)));
+        let app = scenario.script(&pods[0], "app");
+        assert_eq!((app.run(0).duration, app.run(0).exit), (Some(Span::secs(7)), None));
+        assert_eq!(app.image, ImageScript::default(), "a container's script is taken as a whole");
     }
 
     #[test]

@@ -29,11 +29,9 @@ pub(crate) enum Told {
 
 impl World<'_> {
     pub(super) fn plan_deletions(&mut self) {
-        let pods: Vec<_> = self.by_uid.keys().cloned().collect();
-        for delete in &self.scenario.delete {
-            for pod in &pods {
-                let input = Input::DeleteRequested { pod: pod.clone(), grace_seconds: delete.grace_period_seconds };
-                self.plan(Instant::ZERO + delete.at.0, Due::Answer(input));
+        for (number, delete) in self.scenario.delete.iter().enumerate() {
+            for place in 0..self.pods.len() {
+                self.plan(Instant::ZERO + delete.at.0, Due::Delete { place, number });
             }
         }
     }
@@ -62,6 +60,16 @@ impl World<'_> {
         let pod = &mut self.pods[place];
         pod.applied = true;
         Input::Applied { meta: pod.subject.meta.clone(), spec: Box::new(pod.subject.spec.clone()) }
+    }
+
+    /// A pod is deleted as all are.
+    pub(crate) fn delete(&self, place: usize, number: usize) -> Told {
+        let pod = &self.pods[place];
+        if !pod.applied {
+            return Told::Nothing;
+        }
+        let grace_seconds = self.scenario.delete[number].grace_period_seconds;
+        Told::Input(Input::DeleteRequested { pod: uid(&pod.subject.id), grace_seconds })
     }
 
     /// A fact of the scenario.
