@@ -45,6 +45,12 @@ pub(crate) fn build(binary: &str) -> Result<PathBuf> {
     Ok(target_dir().join("debug").join(binary))
 }
 
+/// Builds a program for a run of an hour: optimised, with all its assertions.
+pub(crate) fn build_for_long(package: &str, binary: &str) -> Result<PathBuf> {
+    run_quietly(cargo().args(["build", "--profile", "long", "--package", package, "--bin", binary]))?;
+    Ok(target_dir().join("long").join(binary))
+}
+
 /// A program of this name in one of the folders of `PATH`.
 pub(crate) fn which(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
