@@ -13,6 +13,8 @@ use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::{TcpStream, UnixStream};
 
+use crate::until::within;
+
 pub(crate) const MERGE: &str = "application/merge-patch+json";
 pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
@@ -91,10 +93,13 @@ impl Client {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let response = self.open(request.body(Full::new(body.into())).expect("a request")).await;
-        let (head, body) = response.into_parts();
-        let bytes = body.collect().await.expect("a body").to_bytes();
-        Answer { code: head.status.as_u16(), headers: head.headers, bytes }
+        let request = request.body(Full::new(body.into())).expect("a request");
+        let answered = async {
+            let (head, body) = self.open(request).await.into_parts();
+            let bytes = body.collect().await.expect("a body").to_bytes();
+            Answer { code: head.status.as_u16(), headers: head.headers, bytes }
+        };
+        within("an answer", answered).await
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -144,7 +149,7 @@ impl Lines {
                 let line: Vec<u8> = self.buffer.drain(..=end).collect();
                 return Some(String::from_utf8_lossy(&line[..end]).into_owned());
             }
-            let frame = self.body.frame().await?.expect("a frame");
+            let frame = within("more comes", self.body.frame()).await?.expect("a frame");
             if let Ok(data) = frame.into_data() {
                 self.buffer.extend_from_slice(&data);
             }

@@ -9,6 +9,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 
 use crate::server::{NODE, Server};
+use crate::until::within;
 
 /// One version of `kubectl` against one server, with a cache of its own.
 pub(crate) struct Kubectl {
@@ -87,7 +88,7 @@ impl Kubectl {
     }
 
     pub(crate) async fn run(&self, arguments: &[&str]) -> Said {
-        said(self.command(arguments).output().await.expect("kubectl runs"))
+        said(within("kubectl ends", self.command(arguments).output()).await.expect("kubectl runs"))
     }
 
     pub(crate) async fn with_input(&self, arguments: &[&str], input: &str) -> Said {
@@ -95,7 +96,7 @@ impl Kubectl {
         let mut stdin = child.stdin.take().expect("a pipe");
         stdin.write_all(input.as_bytes()).await.expect("it reads");
         drop(stdin);
-        said(child.wait_with_output().await.expect("kubectl runs"))
+        said(within("kubectl ends", child.wait_with_output()).await.expect("kubectl runs"))
     }
 
     pub(crate) fn start(&self, arguments: &[&str], stdin: Stdio) -> Child {

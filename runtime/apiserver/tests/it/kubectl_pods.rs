@@ -5,14 +5,21 @@ use std::process::Stdio;
 use husk_apiserver::{EventTimes, RESOURCES};
 use husk_core::event::{Event, EventKind};
 use jiff::Timestamp;
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader, Lines};
 
 use crate::kubectl::Kubectl;
 use crate::server::{NODE, Server, pod, shell_pod};
+use crate::until::within;
 
 async fn ready(kubectl: &Kubectl, name: &str) {
     let out = kubectl.run(&["wait", "--for=condition=Ready", &format!("pod/{name}"), "--timeout=60s"]).await.ok();
     assert_eq!(out, format!("pod/{name} condition met\n"));
+}
+
+/// Reads on until a line says it.
+async fn line_with<R: AsyncBufRead + Unpin>(lines: &mut Lines<R>, text: &str) {
+    let found = async { while lines.next_line().await.expect("it reads").is_some_and(|line| !line.contains(text)) {} };
+    within(&format!("a line with {text:?}"), found).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -52,12 +59,12 @@ async fn a_pod_lives_and_goes_with_every_version() {
         assert!(err.contains("is invalid") && err.contains("pod updates may not change fields"), "{err}");
         let mut watching = kubectl.start(&["get", "pods", "-w"], Stdio::null());
         let mut lines = BufReader::new(watching.stdout.take().expect("a pipe")).lines();
-        while lines.next_line().await.expect("it reads").is_some_and(|line| !line.contains("Running")) {}
+        line_with(&mut lines, "Running").await;
         assert_eq!(
             kubectl.run(&["delete", "pod", "web"]).await.ok().trim_end_matches(" from default namespace\n").trim_end(),
             "pod \"web\" deleted"
         );
-        while lines.next_line().await.expect("it reads").is_some_and(|line| !line.contains("Terminating")) {}
+        line_with(&mut lines, "Terminating").await;
         watching.kill().await.expect("it runs");
         assert!(kubectl.run(&["get", "pod", "web"]).await.failed().contains("NotFound"));
         server.end().await;
@@ -103,7 +110,7 @@ async fn a_node_is_cordoned_and_drained() {
         // One may go, the other is held back until there is a third.
         let mut drain = kubectl.start(&["drain", NODE, "--force", "--timeout=120s"], Stdio::null());
         let mut lines = BufReader::new(drain.stderr.take().expect("a pipe")).lines();
-        while lines.next_line().await.expect("it reads").is_some_and(|line| !line.contains("disruption budget")) {}
+        line_with(&mut lines, "disruption budget").await;
         kubectl.run(&["delete", "pdb", "b"]).await.ok();
         let code = drain.wait().await.expect("it runs").code();
         assert_eq!(code, Some(0), "{program:?}");

@@ -10,4 +10,5 @@ mod objects;
 mod processes;
 mod server;
 mod streams;
+mod until;
 mod watches;

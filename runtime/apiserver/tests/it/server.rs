@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 
 use crate::client::Client;
 use crate::processes::Processes;
+use crate::until::{until, within};
 
 pub(crate) const NODE: &str = "device";
 
@@ -60,9 +61,10 @@ impl Server {
         let server = Self { address, api, folder, serving, running };
         // The namespaces are made at the start.
         let client = server.client();
-        while client.get("/api/v1/namespaces/kube-system").await.code != 200 {
-            tokio::task::yield_now().await;
-        }
+        until("there are namespaces", async || {
+            (client.get("/api/v1/namespaces/kube-system").await.code == 200).then_some(())
+        })
+        .await;
         server
     }
 
@@ -78,7 +80,7 @@ impl Server {
     pub(crate) async fn end(self) {
         let Self { api, serving, running, folder, .. } = self;
         api.end();
-        serving.await.expect("it ends");
+        within("the server ends", serving).await.expect("it ends");
         running.abort();
         drop(folder);
     }

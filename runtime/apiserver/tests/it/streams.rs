@@ -1,5 +1,7 @@
 //! Logs, and processes in containers.
 
+use std::path::{Path, PathBuf};
+
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
@@ -10,13 +12,32 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::client::Client;
 use crate::server::{Server, shell_pod};
+use crate::until::{until, within};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const WEB: &str = "/api/v1/namespaces/default/pods/web";
 
 async fn phase(client: &Client, path: &str, phase: &str) {
-    while client.get(path).await.ok()["status"]["phase"] != phase {
-        tokio::task::yield_now().await;
+    until(&format!("{path} is {phase}"), async || {
+        (client.get(path).await.ok()["status"]["phase"] == phase).then_some(())
+    })
+    .await;
+}
+
+/// A file that a script waits for, so that a test says how far the script is.
+struct Gate(PathBuf);
+
+impl Gate {
+    fn new(server: &Server) -> Self {
+        Self(server.folder.path().join("go"))
+    }
+
+    fn wait(&self) -> String {
+        format!("until [ -e {} ]; do sleep 0.02; done", self.0.display())
+    }
+
+    fn open(&self) {
+        std::fs::write(&self.0, "").expect("a file");
     }
 }
 
@@ -58,6 +79,10 @@ impl Session {
 
     /// The next frame: its opcode and its data.
     async fn next(&mut self) -> (u8, Bytes) {
+        within("a frame comes", self.frame()).await
+    }
+
+    async fn frame(&mut self) -> (u8, Bytes) {
         let mut head = [0; 2];
         self.0.read_exact(&mut head).await.expect("a frame");
         assert_eq!(head[1] & 0x80, 0, "servers don't mask");
@@ -105,10 +130,12 @@ async fn logs_are_cut_and_followed() {
         (code, message.as_str()),
         (400, "container \"main\" in pod \"gated\" is waiting to start: ContainerCreating")
     );
-    client.post(PODS, &shell_pod("web", "echo one; echo two; sleep 0.3; echo three")).await.ok();
+    let gate = Gate::new(&server);
+    client.post(PODS, &shell_pod("web", &format!("echo one; echo two; {}; echo three", gate.wait()))).await.ok();
     phase(&client, WEB, "Running").await;
     let mut lines = client.follow(&format!("{WEB}/log?follow=true"), "").await;
-    let mut told = Vec::new();
+    let mut told = vec![lines.next().await.expect("one"), lines.next().await.expect("two")];
+    gate.open();
     while let Some(line) = lines.next().await {
         told.push(line);
     }
@@ -169,22 +196,19 @@ async fn much_goes_through_and_a_client_may_leave() {
     let mut session = Session::open(&client, &path, "v5.channel.k8s.io").await.expect("a session");
     assert_eq!(session.end().await.0.len(), 1_000_000);
     let marker = server.folder.path().join("alive");
-    let script = format!("trap : TERM; while :; do date > {}; sleep 0.02; done", marker.display());
+    let script = format!("trap : TERM; echo $$ > {}; while :; do sleep 0.02; done", marker.display());
     let script: String = script.bytes().map(|byte| format!("%{byte:02x}")).collect();
     let path = format!("{WEB}/exec?command=sh&command=-c&command={script}&stdout=1");
     let session = Session::open(&client, &path, "v5.channel.k8s.io").await.expect("a session");
-    while !marker.exists() {
-        tokio::task::yield_now().await;
-    }
+    let pid = until("the process begins", async || {
+        let said = std::fs::read_to_string(&marker).ok()?;
+        said.strip_suffix('\n').map(str::to_owned)
+    })
+    .await;
+    let process = Path::new("/proc").join(pid);
+    assert!(process.exists(), "{process:?} runs while its client is there");
     drop(session);
-    // The process goes with its client: then nobody writes the file again.
-    loop {
-        let _ = std::fs::remove_file(&marker);
-        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-        if !marker.exists() {
-            break;
-        }
-    }
+    until("the process goes with its client", async || (!process.exists()).then_some(())).await;
     server.end().await;
 }
 
@@ -217,12 +241,14 @@ async fn what_cannot_be_entered_says_so() {
 async fn an_attached_client_sees_what_follows() {
     let server = Server::start().await;
     let client = server.client();
-    client.post(PODS, &shell_pod("web", "for n in 1 2 3 4 5 6 7 8 9; do sleep 0.1; echo $n; done")).await.ok();
+    let gate = Gate::new(&server);
+    client.post(PODS, &shell_pod("web", &format!("{}; echo 8; echo 9", gate.wait()))).await.ok();
     phase(&client, WEB, "Running").await;
     let path = format!("{WEB}/attach?stdout=1&stderr=1");
     let mut session = Session::open(&client, &path, "v5.channel.k8s.io").await.expect("a session");
+    gate.open();
     let (stdout, _, status) = session.end().await;
-    assert!(stdout.ends_with("8\n9\n"), "{stdout}");
+    assert_eq!(stdout, "8\n9\n");
     assert_eq!(status["status"], "Success");
     server.end().await;
 }
