@@ -9,6 +9,8 @@ use crate::status::ApiError;
 const MOST_OPERATIONS: usize = 10_000;
 /// Copies could make a small patch into a large object.
 const MOST_COPIED: usize = 3 << 20;
+/// And into a deep one, which nobody could walk through: bodies are read no deeper either.
+const DEEPEST: usize = 128;
 
 /// One step.
 #[derive(Debug, Deserialize)]
@@ -77,6 +79,7 @@ pub(super) fn apply(operations: &[Operation], object: &mut Value) -> Result<(), 
                 remove(object, path)?;
             }
             Operation::Replace { path, value } => {
+                not_too_deep(path, value)?;
                 *object.pointer_mut(path).ok_or_else(|| missing("replace", path))? = value.clone();
             }
             Operation::Move { from, path } => {
@@ -102,6 +105,7 @@ pub(super) fn apply(operations: &[Operation], object: &mut Value) -> Result<(), 
 }
 
 fn add(object: &mut Value, path: &str, value: Value) -> Result<(), ApiError> {
+    not_too_deep(path, &value)?;
     let Some((parent, key)) = path.rsplit_once('/') else {
         if path.is_empty() {
             *object = value;
@@ -133,6 +137,24 @@ fn remove(object: &mut Value, path: &str) -> Result<Value, ApiError> {
     removed.ok_or_else(|| missing("remove", path))
 }
 
+/// Would a value reach too deep at that path?
+fn not_too_deep(path: &str, value: &Value) -> Result<(), ApiError> {
+    let above = path.bytes().filter(|byte| *byte == b'/').count();
+    if above + depth(value) <= DEEPEST {
+        return Ok(());
+    }
+    Err(unprocessable(format!("the value at {path} would nest deeper than {DEEPEST} levels")))
+}
+
+/// How many levels there are in a value. Nothing that was let in is deeper than can be walked through.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
 fn index(key: &str) -> Option<usize> {
     let is_number = key == "0" || (!key.starts_with('0') && key.bytes().all(|byte| byte.is_ascii_digit()));
     key.parse().ok().filter(|_| is_number)
@@ -155,6 +177,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn nested(levels: usize) -> Value {
+        (0..levels).fold(json!(1), |value, _| json!([value]))
+    }
+
+    /// Each step puts a copy of all into its own deepest place: twice as deep each time, and hardly larger.
+    fn doubled() -> Value {
+        let steps = (0..18).map(|step| {
+            let depth = (1 << step) - 1;
+            json!({"op": "copy", "from": "", "path": format!("{}/a", "/a".repeat(depth))})
+        });
+        steps.collect()
+    }
 
     fn patched(object: Value, patch: Value) -> Result<Value, u16> {
         let mut object = object;
@@ -191,9 +226,14 @@ mod tests {
             json!([{"op": "add", "path": "x", "value": 1}]),
             json!([{"op": "remove", "path": ""}]),
             json!([{"op": "test", "path": "/l/0", "value": 2}]),
+            doubled(),
+            json!([{"op": "add", "path": "/a", "value": nested(DEEPEST)}]),
+            json!([{"op": "replace", "path": "/l", "value": nested(DEEPEST)}]),
+            json!([{"op": "add", "path": "/a", "value": nested(DEEPEST - 1)}, {"op": "move", "from": "/a", "path": "/l/0"}]),
         ] {
             assert_eq!(patched(object.clone(), patch.clone()), Err(422), "{patch}");
         }
+        assert!(patched(object.clone(), json!([{"op": "add", "path": "/a", "value": nested(DEEPEST - 1)}])).is_ok());
         for patch in [json!({}), json!([{"op": "jump", "path": "/l"}]), json!([1])] {
             assert_eq!(patched(object.clone(), patch.clone()), Err(400), "{patch}");
         }
