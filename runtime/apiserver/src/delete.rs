@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::api::{Api, Ask};
 use crate::body::Body;
 use crate::incoming::now;
+use crate::namespaces::ALWAYS;
 use crate::objects::api_error;
 use crate::read::{list_head, one, whole_list};
 use crate::resource::{Removal, Resource};
@@ -34,8 +35,8 @@ pub(crate) struct DeleteOptions {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Preconditions {
-    uid: Option<String>,
-    resource_version: Option<String>,
+    pub(crate) uid: Option<String>,
+    pub(crate) resource_version: Option<String>,
 }
 
 impl DeleteOptions {
@@ -130,6 +131,9 @@ pub(crate) async fn remove(
 ) -> Result<Outcome, ApiError> {
     let storage = api.objects().storage(&key.resource);
     let failed = |error| api_error(error, resource, &key.name);
+    if resource.strategy.removal == Removal::WithContents && ALWAYS.contains(&&*key.name) {
+        return Err(ApiError::forbidden(resource, &key.name, "this namespace may not be deleted"));
+    }
     for _ in 0..ATTEMPTS {
         let current = storage.get(key).await.map_err(failed)?;
         let current = current.ok_or_else(|| ApiError::not_found(resource, &key.name))?;
@@ -235,7 +239,13 @@ pub(crate) fn timestamp(instant: Instant) -> Timestamp {
     Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
 }
 
-fn preconditions(resource: &Resource, name: &str, current: &Value, options: &DeleteOptions) -> Result<(), ApiError> {
+/// Is an object the one that is to be deleted?
+pub(crate) fn preconditions(
+    resource: &Resource,
+    name: &str,
+    current: &Value,
+    options: &DeleteOptions,
+) -> Result<(), ApiError> {
     let Some(Preconditions { uid, resource_version }) = &options.preconditions else { return Ok(()) };
     for (asked, field, what) in [(uid, "uid", "UID"), (resource_version, "resourceVersion", "ResourceVersion")] {
         let own = current["metadata"][field].as_str().unwrap_or_default();

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::objects::Objects;
-use crate::resources::EVENTS;
+use crate::resources::{EVENTS, NAMESPACES};
 use crate::storage::{Key, Shared, StorageError};
 
 /// As upstream.
@@ -25,7 +25,7 @@ pub struct EventTimes {
 }
 
 impl Objects {
-    /// Records an event about a pod: a new one, or the next of a series.
+    /// Records an event about a pod: a new one, or the next of a series. Nothing new comes to a namespace that ends or is gone.
     pub async fn record_event(
         &self,
         pod: &Value,
@@ -43,6 +43,10 @@ impl Objects {
             true
         });
         if counted.await?.is_some() {
+            return Ok(());
+        }
+        let namespace = self.get(&NAMESPACES.key("", &key.namespace)).await?;
+        if namespace.is_none_or(|namespace| !namespace["metadata"]["deletionTimestamp"].is_null()) {
             return Ok(());
         }
         self.make_room(&key).await?;
