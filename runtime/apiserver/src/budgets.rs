@@ -2,7 +2,7 @@
 
 use husk_api::label_selector;
 use husk_core::pdb::{Budget, BudgetError, BudgetStatus, BudgetedPod, Share, budget_status, condition_reason};
-use husk_core::selector::Selector;
+use husk_core::selector::{Labels, Selector};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,10 @@ use crate::incoming::now;
 use crate::objects::Objects;
 use crate::resources::{BUDGETS, PODS};
 use crate::selection::labels;
-use crate::storage::{Key, Shared, StorageError};
+use crate::storage::{Expected, Key, Shared, StorageError, revision_of};
+
+/// So often a status is computed if others change the budget in between.
+const ATTEMPTS: usize = 16;
 
 /// Keeps the statuses of all budgets up to date, until it is dropped.
 pub(crate) async fn look_after(objects: &Objects) -> Result<(), StorageError> {
@@ -39,8 +42,10 @@ pub(crate) async fn look_after(objects: &Objects) -> Result<(), StorageError> {
                     continue;
                 }
                 let scope = BUDGETS.scope(Some(&change.key.namespace));
+                let touched: Vec<Labels> = touched.into_iter().map(|pod| labels(pod)).collect();
                 for budget in objects.list(&scope).await?.items {
-                    if touched.iter().any(|pod| selects(&budget, pod)) {
+                    let selector = selector(&budget);
+                    if touched.iter().any(|labels| selector.matches(labels)) {
                         refresh(objects, &key_of(&budget)).await?;
                     }
                 }
@@ -50,19 +55,18 @@ pub(crate) async fn look_after(objects: &Objects) -> Result<(), StorageError> {
 }
 
 /// What of a pod a budget looks at.
-fn counts(pod: &Value) -> (bool, bool, &Value) {
-    (is_ready(pod), pod["metadata"]["deletionTimestamp"].is_null(), &pod["metadata"]["labels"])
+fn counts(pod: &Value) -> (bool, bool, bool, &Value) {
+    (has_ended(pod), is_ready(pod), pod["metadata"]["deletionTimestamp"].is_null(), &pod["metadata"]["labels"])
 }
 
-/// Does a budget speak for a pod? An empty selector is for all.
-pub(crate) fn selects(budget: &Value, pod: &Value) -> bool {
-    budget["metadata"]["namespace"] == pod["metadata"]["namespace"]
-        && selector(budget).is_some_and(|selector| selector.matches(&labels(pod)))
+fn has_ended(pod: &Value) -> bool {
+    matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))
 }
 
-fn selector(budget: &Value) -> Option<Selector> {
-    let written = Option::<LabelSelector>::deserialize(&budget["spec"]["selector"]).ok()?;
-    label_selector(written.as_ref()).ok()
+/// For which pods of its namespace a budget speaks. An empty selector is for all, one that can't be read for none.
+pub(crate) fn selector(budget: &Value) -> Selector {
+    let written = Option::<LabelSelector>::deserialize(&budget["spec"]["selector"]).ok();
+    written.and_then(|written| label_selector(written.as_ref()).ok()).unwrap_or_else(Selector::nothing)
 }
 
 /// Is the pod's condition Ready true?
@@ -73,21 +77,29 @@ pub(crate) fn is_ready(pod: &Value) -> bool {
 
 /// Computes a budget's status anew.
 pub(crate) async fn refresh(objects: &Objects, key: &Key) -> Result<(), StorageError> {
-    let pods = objects.list(&PODS.scope(Some(&key.namespace))).await?.items;
-    let changed = objects.update(key, |budget| {
-        let status = computed(budget, &pods);
-        let is_other = budget["status"] != status;
-        budget["status"] = status;
-        is_other
-    });
-    changed.await.map(|_| ())
+    let storage = objects.storage(&key.resource);
+    for _ in 0..ATTEMPTS {
+        let Some(current) = storage.get(key).await? else { return Ok(()) };
+        // Pods after the budget: what an eviction takes from it while they are looked at is not given back.
+        let pods = objects.list(&PODS.scope(Some(&key.namespace))).await?.items;
+        let mut budget = (*current).clone();
+        budget["status"] = computed(&current, &pods);
+        if budget["status"] == current["status"] {
+            return Ok(());
+        }
+        match storage.put(key, Expected::Revision(revision_of(&current)), budget).await {
+            Err(StorageError::Conflict) => tokio::task::yield_now().await,
+            other => return other.map(drop),
+        }
+    }
+    Err(StorageError::Failed(format!("{} is changed all the time", key.name)))
 }
 
 fn computed(budget: &Value, pods: &[Shared]) -> Value {
     let disrupted = &budget["status"]["disruptedPods"];
     let time = |text: &Value| text.as_str().and_then(|text| text.parse().ok()).map(instant);
-    let ended = |pod: &Value| matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
-    let selected = pods.iter().filter(|pod| selects(budget, pod) && !ended(pod));
+    let selector = selector(budget);
+    let selected = pods.iter().filter(|pod| !has_ended(pod) && selector.matches(&labels(pod)));
     let counted: Vec<BudgetedPod> = selected
         .map(|pod| {
             let name = pod["metadata"]["name"].as_str().unwrap_or_default();
@@ -152,4 +164,81 @@ fn written(budget: &Value, status: &Result<BudgetStatus, BudgetError>) -> Value 
 fn key_of(budget: &Value) -> Key {
     let text = |field: &str| budget["metadata"][field].as_str().unwrap_or_default();
     BUDGETS.key(text("namespace"), text("name"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::changes::Watch;
+    use crate::memory::Memory;
+    use crate::storage::{Page, Scope, Storage};
+
+    /// While somebody looks at the pods for the first time, one of them is evicted: it goes, and the budget says so.
+    struct Evicting(Memory, AtomicBool);
+
+    #[async_trait]
+    impl Storage for Evicting {
+        fn revision(&self) -> u64 {
+            self.0.revision()
+        }
+
+        async fn get(&self, key: &Key) -> Result<Option<Shared>, StorageError> {
+            self.0.get(key).await
+        }
+
+        async fn list(&self, scope: &Scope, after: Option<&Key>) -> Result<Page, StorageError> {
+            let page = self.0.list(scope, after).await?;
+            if *scope.resource == *"pods" && !self.1.swap(true, Ordering::Relaxed) {
+                for (key, field, value) in [
+                    (PODS.key("default", "a"), "/metadata/deletionTimestamp", json!("2030-01-01T00:00:00Z")),
+                    (BUDGETS.key("default", "b"), "/status/disruptionsAllowed", json!(0)),
+                ] {
+                    let current = self.0.get(&key).await?.expect("it is there");
+                    let mut object = (*current).clone();
+                    *object.pointer_mut(field).expect("a field") = value;
+                    self.0.put(&key, Expected::Revision(revision_of(&current)), object).await?;
+                }
+            }
+            Ok(page)
+        }
+
+        async fn put(&self, key: &Key, expected: Expected, object: Value) -> Result<Shared, StorageError> {
+            self.0.put(key, expected, object).await
+        }
+
+        async fn delete(&self, key: &Key, revision: u64) -> Result<Shared, StorageError> {
+            self.0.delete(key, revision).await
+        }
+
+        fn watch(&self, scope: Scope, since: u64) -> Result<Watch, StorageError> {
+            self.0.watch(scope, since)
+        }
+    }
+
+    #[tokio::test]
+    async fn what_an_eviction_takes_meanwhile_is_not_given_back() {
+        let objects = Objects::new(Arc::new(Evicting(Memory::default(), AtomicBool::new(false))));
+        for name in ["a", "c"] {
+            let pod = json!({
+                "metadata": {"name": name, "namespace": "default", "deletionTimestamp": null},
+                "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+            });
+            objects.create(&PODS.key("default", name), pod).await.expect("memory takes it");
+        }
+        let key = BUDGETS.key("default", "b");
+        let budget = json!({
+            "metadata": {"name": "b", "namespace": "default"},
+            "spec": {"minAvailable": 1, "selector": {}},
+            "status": {"disruptionsAllowed": 1},
+        });
+        objects.create(&key, budget).await.expect("memory takes it");
+        refresh(&objects, &key).await.expect("memory takes it");
+        let status = objects.get(&key).await.expect("memory").expect("a budget")["status"].clone();
+        assert_eq!((&status["currentHealthy"], &status["disruptionsAllowed"]), (&json!(1), &json!(0)));
+    }
 }

@@ -12,6 +12,7 @@ use crate::incoming::now;
 use crate::objects::api_error;
 use crate::resources::{BUDGETS, PODS};
 use crate::respond::{self, Response};
+use crate::selection::labels;
 use crate::status::{ApiError, Cause};
 use crate::storage::{Key, Shared};
 
@@ -35,11 +36,14 @@ pub(crate) async fn evict(api: &Api, ask: &Ask, body: Body) -> Result<Response, 
     let key = PODS.key(ask.place.namespace(), ask.name());
     let found = api.objects().get(&key).await.map_err(|error| api_error(error, &PODS, ask.name()))?;
     let pod = found.ok_or_else(|| ApiError::not_found(&PODS, ask.name()))?;
+    // Before anything is charged or said; from here on it is about this pod, not about the next one of its name.
+    delete::preconditions(&PODS, ask.name(), &pod, &options)?;
+    options.preconditions.get_or_insert_default().uid = pod["metadata"]["uid"].as_str().map(str::to_owned);
     if needs_leave(&pod) {
         leave(api, ask, &pod, options.is_dry()).await?;
     }
     if !options.is_dry() {
-        mark(api, &key).await?;
+        mark(api, &key, &mut options).await?;
     }
     delete::remove(api, &PODS, &key, &options).await?;
     let status = serde_json::json!({
@@ -58,7 +62,9 @@ fn needs_leave(pod: &Value) -> bool {
 async fn leave(api: &Api, ask: &Ask, pod: &Shared, dry_run: bool) -> Result<(), ApiError> {
     let scope = BUDGETS.scope(ask.place.namespace.as_deref());
     let page = api.objects().list(&scope).await.map_err(|error| api_error(error, &BUDGETS, ""))?;
-    let matching: Vec<Shared> = page.items.into_iter().filter(|budget| budgets::selects(budget, pod)).collect();
+    let labels = labels(pod);
+    let matching: Vec<Shared> =
+        page.items.into_iter().filter(|budget| budgets::selector(budget).matches(&labels)).collect();
     let budget = match matching.as_slice() {
         [] => return Ok(()),
         [budget] => budget,
@@ -115,8 +121,8 @@ fn take(budget: &mut Value, pod: &str, at: Instant) {
     budget["status"]["disruptedPods"][pod] = delete::timestamp(at).to_string().into();
 }
 
-/// Says in the pod's status who ends it.
-async fn mark(api: &Api, key: &Key) -> Result<(), ApiError> {
+/// Says in the pod's status who ends it. The version that was asked for is that of before.
+async fn mark(api: &Api, key: &Key, options: &mut DeleteOptions) -> Result<(), ApiError> {
     use husk_core::disruption::Disruption;
 
     let (reason, message) = (Disruption::EvictionByEvictionApi.as_str(), Disruption::EvictionByEvictionApi.message());
@@ -124,7 +130,12 @@ async fn mark(api: &Api, key: &Key) -> Result<(), ApiError> {
         "type": "DisruptionTarget", "status": "True", "reason": reason, "message": message,
         "lastTransitionTime": now().to_string(),
     });
+    let mut holds = Ok(());
     let changed = api.objects().update(key, |pod| {
+        holds = delete::preconditions(&PODS, &key.name, pod, options);
+        if holds.is_err() {
+            return false;
+        }
         let mut conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
         if conditions.iter().any(|condition| condition["type"] == "DisruptionTarget") {
             return false;
@@ -133,5 +144,8 @@ async fn mark(api: &Api, key: &Key) -> Result<(), ApiError> {
         pod["status"]["conditions"] = conditions.into();
         true
     });
-    changed.await.map(|_| ()).map_err(|error| api_error(error, &PODS, &key.name))
+    changed.await.map_err(|error| api_error(error, &PODS, &key.name))?;
+    holds?;
+    options.preconditions.get_or_insert_default().resource_version = None;
+    Ok(())
 }
