@@ -134,7 +134,15 @@ fn candidate(
             };
         }
     }
+    // Most doors put the old object in place of the new one, but who applied what is recorded by each.
+    let managed = object["metadata"]["managedFields"].take();
     let remarks = (resource.strategy.prepare_update)(current, &mut object, ask.door);
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        match managed {
+            Value::Null => metadata.remove("managedFields"),
+            managed => metadata.insert("managedFields".into(), managed),
+        };
+    }
     if validation != FieldValidation::Ignore {
         warnings.extend(remarks);
     }

@@ -2,7 +2,7 @@
 //!
 //! Who owns what is recorded from the first apply on: objects that nobody applies carry no `managedFields`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -80,10 +80,10 @@ impl Applier {
         let (before, after) = (FieldSet::of(current, lists), FieldSet::of(object, lists));
         let is_same = |path: &Path| value_at(current, path) == value_at(object, path);
         let is_item = |path: &Path| matches!(path.last(), Some(Step::Item(..)));
-        let changed: Vec<&Path> =
+        let changed: BTreeSet<&Path> =
             after.0.iter().filter(|path| !before.0.contains(*path) || !is_item(path) && !is_same(path)).collect();
         for owned in managed.0.values_mut() {
-            owned.set.0.retain(|path| !changed.contains(&path) && value_at(object, path).is_some());
+            owned.set.0.retain(|path| !changed.contains(path) && value_at(object, path).is_some());
         }
         if !changed.is_empty() {
             let me = self.key("Update");

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::client::{APPLY, JSON_PATCH, MERGE, STRATEGIC};
 use crate::server::{Server, pod};
+use crate::until::until;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const WEB: &str = "/api/v1/namespaces/default/pods/web";
@@ -141,9 +142,7 @@ async fn clients_set_conditions_of_their_own_only() {
     let client = server.client();
     client.post(PODS, &pod("web")).await.ok();
     let status = format!("{WEB}/status");
-    while condition(&client.get(WEB).await.ok(), "Ready").is_none() {
-        tokio::task::yield_now().await;
-    }
+    until("the pod is ready", async || condition(&client.get(WEB).await.ok(), "Ready").cloned()).await;
     let own = json!({"status": {"conditions": [{"type": "example.com/load-balanced", "status": "True"}]}});
     let changed = client.patch(&status, STRATEGIC, &own).await.ok();
     assert_eq!(condition(&changed, "example.com/load-balanced").map(|c| &c["status"]), Some(&json!("True")));
@@ -158,6 +157,33 @@ async fn clients_set_conditions_of_their_own_only() {
     // By the pod's own door the status doesn't change at all.
     let by_main = client.patch(WEB, STRATEGIC, &json!({"status": {"phase": "Failed"}})).await.ok();
     assert_eq!(by_main["status"]["phase"], "Running");
+    server.end().await;
+}
+
+#[tokio::test]
+async fn each_door_remembers_who_applied_what_by_it() {
+    let server = Server::start().await;
+    let client = server.client();
+    client.post(PODS, &pod("web")).await.ok();
+    let apply = async |door: &str, manager: &str, wanted: Value| {
+        let mut object = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}});
+        object.as_object_mut().expect("an object").extend(wanted.as_object().expect("an object").clone());
+        client.patch(&format!("{WEB}/{door}?fieldManager={manager}"), APPLY, &object).await
+    };
+    let ours = |status: &str| json!({"status": {"conditions": [{"type": "example.com/ok", "status": status}]}});
+    let applied = apply("status", "m", ours("True")).await.ok();
+    let managed = &applied["metadata"]["managedFields"][0];
+    assert_eq!((&managed["manager"], &managed["subresource"]), (&json!("m"), &json!("status")));
+    let (code, _, message) = apply("status", "n", ours("False")).await.error();
+    assert_eq!(code, 409);
+    assert!(message.contains("conflict with \"m\""), "{message}");
+    // What a manager doesn't say any more goes.
+    let nothing = apply("status", "m", json!({"status": {}})).await.ok();
+    assert_eq!(condition(&nothing, "example.com/ok"), None);
+    let debug = json!({"spec": {"ephemeralContainers": [{"name": "debug", "image": "shell"}]}});
+    let added = apply("ephemeralcontainers", "m", debug).await.ok();
+    let managed = added["metadata"]["managedFields"].as_array().expect("managers").clone();
+    assert!(managed.iter().any(|managed| managed["subresource"] == "ephemeralcontainers"), "{managed:?}");
     server.end().await;
 }
 

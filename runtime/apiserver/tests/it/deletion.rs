@@ -1,9 +1,13 @@
 //! Deletions: with grace, at once, of many, of what is protected; evictions; namespaces.
 
+use husk_apiserver::{EventTimes, RESOURCES, Resource};
+use husk_core::event::{Event, EventKind};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::client::{Client, MERGE};
 use crate::server::{Server, pod, shell_pod};
+use crate::until::until;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const WEB: &str = "/api/v1/namespaces/default/pods/web";
@@ -12,20 +16,19 @@ async fn delete_with(client: &Client, path: &str, options: &Value) -> crate::cli
     client.send("DELETE", path, &[("content-type", "application/json")], options.to_string()).await
 }
 
+fn resource(kind: &str) -> &'static Resource {
+    RESOURCES.iter().find(|resource| resource.kind == kind).expect("it is served")
+}
+
 async fn running(client: &Client, path: &str) -> Value {
-    loop {
-        let pod = client.get(path).await.ok();
-        if pod["status"]["phase"] == "Running" {
-            return pod;
-        }
-        tokio::task::yield_now().await;
-    }
+    until(&format!("{path} runs"), async || {
+        Some(client.get(path).await.ok()).filter(|pod| pod["status"]["phase"] == "Running")
+    })
+    .await
 }
 
 async fn gone(client: &Client, path: &str) {
-    while client.get(path).await.code != 404 {
-        tokio::task::yield_now().await;
-    }
+    until(&format!("{path} is gone"), async || (client.get(path).await.code == 404).then_some(())).await;
 }
 
 #[tokio::test]
@@ -147,7 +150,22 @@ async fn an_eviction_asks_the_budget() {
     };
     assert_eq!(evict("a", json!({"dryRun": ["All"]})).await.code, 201);
     assert!(client.get(&format!("{PODS}/a")).await.ok()["metadata"]["deletionTimestamp"].is_null());
-    let evicted = evict("a", json!(null)).await;
+    // What is refused takes nothing from the budget, and nobody is told that the pod goes.
+    for other in [json!({"uid": "another"}), json!({"resourceVersion": "1"})] {
+        let (code, _, message) = evict("a", json!({"preconditions": other})).await.error();
+        assert_eq!(code, 409);
+        assert!(message.contains("Precondition failed"), "{message}");
+        let budget = client.get(&format!("{budgets}/web")).await.ok();
+        assert!(budget["status"]["disruptedPods"].is_null(), "{budget}");
+        let conditions = client.get(&format!("{PODS}/a")).await.ok()["status"]["conditions"].clone();
+        assert!(!conditions.to_string().contains("DisruptionTarget"), "{conditions}");
+    }
+    let evicted = until("the pod is evicted as it is", async || {
+        let there = client.get(&format!("{PODS}/a")).await.ok()["metadata"].clone();
+        let exactly = json!({"uid": there["uid"], "resourceVersion": there["resourceVersion"]});
+        Some(evict("a", json!({"preconditions": exactly})).await).filter(|evicted| evicted.code != 409)
+    })
+    .await;
     assert_eq!((evicted.code, &evicted.json()["status"]), (201, &json!("Success")));
     let refused = evict("b", json!(null)).await;
     let (code, reason, message) = refused.error();
@@ -173,19 +191,28 @@ async fn a_budgets_status_follows_its_pods() {
     client.post(path, &budget).await.ok();
     let status = async |expected: [i64; 4]| {
         let fields = ["expectedPods", "currentHealthy", "desiredHealthy", "disruptionsAllowed"];
-        loop {
+        until(&format!("the budget's status is {expected:?}"), async || {
             let status = client.get(&format!("{path}/web")).await.ok()["status"].clone();
-            if fields.map(|field| status[field].as_i64().unwrap_or(-1)) == expected {
-                return status;
-            }
-            tokio::task::yield_now().await;
-        }
+            (fields.map(|field| status[field].as_i64().unwrap_or(-1)) == expected).then_some(status)
+        })
+        .await
     };
     for name in ["a", "b"] {
         let mut pod = pod(name);
         pod["metadata"]["labels"] = json!({"tier": "front"});
         client.post(PODS, &pod).await.ok();
     }
+    // One that never became ready, and ends.
+    let mut gated = pod("c");
+    gated["metadata"]["labels"] = json!({"tier": "front"});
+    gated["spec"]["schedulingGates"] = json!([{"name": "example.com/wait"}]);
+    client.post(PODS, &gated).await.ok();
+    status([3, 2, 1, 1]).await;
+    let ended = |pod: &mut Value| {
+        pod["status"]["phase"] = "Failed".into();
+        true
+    };
+    server.api.objects().update(&resource("Pod").key("default", "c"), ended).await.expect("memory takes it");
     let good = status([2, 2, 1, 1]).await;
     assert_eq!(good["conditions"][0]["reason"], "SufficientPods");
     delete_with(&client, &format!("{PODS}/a"), &json!({"gracePeriodSeconds": 0})).await.ok();
@@ -216,5 +243,68 @@ async fn a_namespace_goes_with_what_is_in_it() {
     gone(&client, "/api/v1/namespaces/team").await;
     assert_eq!(client.get("/api/v1/namespaces/team/configmaps").await.ok()["items"], json!([]));
     assert_eq!(client.post("/api/v1/namespaces/team/configmaps", &map).await.error().0, 404);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn namespaces_that_are_always_there_stay() {
+    let server = Server::start().await;
+    let client = server.client();
+    for name in ["default", "kube-system"] {
+        let path = format!("/api/v1/namespaces/{name}");
+        let (code, reason, message) = client.delete(&path).await.error();
+        assert_eq!((code, reason.as_str()), (403, "Forbidden"));
+        assert_eq!(message, format!("namespaces \"{name}\" is forbidden: this namespace may not be deleted"));
+        assert!(client.get(&path).await.ok()["metadata"]["deletionTimestamp"].is_null());
+    }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn finalizers_of_a_namespace_keep_it_when_it_is_empty() {
+    let server = Server::start().await;
+    let client = server.client();
+    let team = "/api/v1/namespaces/team";
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": "team", "finalizers": ["example.com/guard"]}});
+    client.post("/api/v1/namespaces", &namespace).await.ok();
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}});
+    client.post(&format!("{team}/configmaps"), &map).await.ok();
+    client.delete(team).await.ok();
+    until("the namespace is empty", async || client.get(team).await.ok()["spec"]["finalizers"].is_null().then_some(()))
+        .await;
+    assert_eq!(client.get(&format!("{team}/configmaps")).await.ok()["items"], json!([]));
+    assert_eq!(client.get(team).await.ok()["status"]["phase"], "Terminating");
+    client.patch(team, MERGE, &json!({"metadata": {"finalizers": null}})).await.ok();
+    assert_eq!(client.get(team).await.code, 404);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn no_event_comes_to_a_namespace_that_is_gone() {
+    let server = Server::start().await;
+    let client = server.client();
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}});
+    client.post("/api/v1/namespaces", &namespace).await.ok();
+    let there = client.post("/api/v1/namespaces/team/pods", &pod("web")).await.ok();
+    let event = Event {
+        pod: "uid".into(),
+        field_path: String::new(),
+        kind: EventKind::Normal,
+        reason: "Killing".into(),
+        message: "Stopping container main".into(),
+        count: 1,
+        first_seen: husk_core::Instant::ZERO,
+        last_seen: husk_core::Instant::ZERO,
+    };
+    let times = EventTimes { first: Timestamp::now(), last: Timestamp::now() };
+    let record = async || {
+        server.api.objects().record_event(&there, &event, times, "device").await.expect("memory takes it");
+        client.get("/api/v1/namespaces/team/events").await.ok()["items"].as_array().map(Vec::len)
+    };
+    assert_eq!(record().await, Some(1));
+    client.delete("/api/v1/namespaces/team").await.ok();
+    gone(&client, "/api/v1/namespaces/team").await;
+    assert_eq!(record().await, Some(0));
     server.end().await;
 }
