@@ -39,7 +39,7 @@ const NORMAL: u16 = 1000;
 
 /// So many pieces may wait in each direction.
 const PIECES: usize = 16;
-/// How long output is waited for after a process has ended: its writers are gone by then.
+/// How long more output is waited for after a process has ended: its writers are gone by then.
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// Answers with a connection to a process.
@@ -226,13 +226,15 @@ async fn send<W: AsyncWrite + Unpin>(
                 Some(bytes) => writer.channel(STDERR, &bytes).await?,
                 None => stderr = None,
             },
-            Some(data) = pongs.recv() => writer.pong(&data).await?,
-            ended = &mut exit, if outcome.is_none() => {
-                outcome = Some(ended);
-                too_late.as_mut().reset(tokio::time::Instant::now() + DRAIN);
+            Some(data) = pongs.recv() => {
+                writer.pong(&data).await?;
+                // No progress: clients ping as long as they are there.
+                continue;
             }
+            ended = &mut exit, if outcome.is_none() => outcome = Some(ended),
             () = &mut too_late, if outcome.is_some() => break,
         }
+        too_late.as_mut().reset(tokio::time::Instant::now() + DRAIN);
     }
     let outcome = outcome.unwrap_or(Exit::Code(0));
     let mut status = BytesMut::new().writer();
@@ -268,5 +270,30 @@ fn exit_status(exit: &Exit) -> Value {
             "details": {"causes": [{"message": why}]},
             "code": 500,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn output_that_still_comes_after_the_end_is_waited_for() {
+        let (connection, mut client) = tokio::io::duplex(1 << 10);
+        let (stdout, pieces) = mpsc::channel(1);
+        let (_pings, pongs) = mpsc::channel(1);
+        tokio::spawn(async move {
+            for _ in 0..4 {
+                tokio::time::sleep(DRAIN / 2).await;
+                stdout.send(Bytes::from_static(b"x")).await.expect("somebody waits");
+            }
+            // Held by something that the process left behind: that isn't waited for.
+            std::future::pending::<()>().await;
+        });
+        let exit: BoxFuture<Exit> = Box::pin(std::future::ready(Exit::Code(0)));
+        send(Writer(connection), Some(pieces), None, pongs, exit).await.expect("a client");
+        let mut told = Vec::new();
+        tokio::io::AsyncReadExt::read_to_end(&mut client, &mut told).await.expect("an end");
+        assert_eq!(told.windows(4).filter(|frame| *frame == [0x82, 2, STDOUT, b'x']).count(), 4);
     }
 }

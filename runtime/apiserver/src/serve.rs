@@ -116,10 +116,13 @@ pub async fn serve(api: Api, listeners: Vec<Listener>) -> Result<(), StorageErro
 async fn accept(api: Api, listener: Listener, permits: Arc<Semaphore>) {
     let mut connections = JoinSet::new();
     loop {
-        // The semaphore is never closed.
-        let permit = permits.clone().acquire_owned().await;
-        let accepted = tokio::select! {
-            accepted = next(&listener) => accepted,
+        let accepting = async {
+            // The semaphore is never closed.
+            let permit = permits.clone().acquire_owned().await;
+            (permit, next(&listener).await)
+        };
+        let (permit, accepted) = tokio::select! {
+            accepted = accepting => accepted,
             () = api.ended() => break,
         };
         while connections.try_join_next().is_some() {}
@@ -204,4 +207,43 @@ fn from_elsewhere(request: &Request<Incoming>) -> Option<ApiError> {
     let is_own = header(ORIGIN).is_none_or(|origin| origin.split_once("://").is_some_and(|(_, rest)| rest == host));
     let message = "requests must be for a loopback address, and not from pages of other origins";
     (!is_here || !is_own).then(|| ApiError::new(403, "Forbidden", message))
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::api::Device;
+    use crate::backend::{Backend, BoxFuture, Exit, LogSource, Streams, Target};
+    use crate::memory::Memory;
+    use crate::objects::Objects;
+
+    /// A node without pods.
+    struct Empty;
+
+    #[async_trait]
+    impl Backend for Empty {
+        async fn logs(&self, _: Target<'_>, _: bool, _: bool) -> Result<LogSource, ApiError> {
+            Err(ApiError::internal("the pod is not here"))
+        }
+
+        async fn exec(&self, _: Target<'_>, _: Vec<String>, _: bool, _: Streams) -> Result<BoxFuture<Exit>, ApiError> {
+            Err(ApiError::internal("the pod is not here"))
+        }
+
+        async fn attach(&self, _: Target<'_>, _: bool, _: Streams) -> Result<BoxFuture<Exit>, ApiError> {
+            Err(ApiError::internal("the pod is not here"))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_with_all_the_connections_that_it_takes_can_end() {
+        let api = Api::new(Objects::new(Arc::new(Memory::default())), Arc::new(Empty), Device::default());
+        let listener = Listener::tcp("127.0.0.1:0".parse().expect("an address")).await.expect("a port");
+        let accepting = tokio::spawn(accept(api.clone(), listener, Arc::new(Semaphore::new(0))));
+        tokio::task::yield_now().await;
+        api.end();
+        tokio::time::timeout(Duration::from_secs(60), accepting).await.expect("it ends").expect("without a panic");
+    }
 }

@@ -17,8 +17,9 @@ use crate::status::ApiError;
 use crate::storage::{Shared, StorageError, set_revision};
 use crate::table::{Include, metadata_only, table};
 
-/// So many frames may wait for a client; beyond that it falls behind, and is told so when what it misses is forgotten.
-const FRAMES: usize = 16;
+/// So many frames may wait for a client, each as large as an object; beyond that it falls behind, and is told so when what it
+/// misses is forgotten.
+const FRAMES: usize = 1;
 /// How long a watch lasts if its client doesn't say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45 * 60);
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
