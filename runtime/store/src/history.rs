@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::error::WatchError;
 use crate::object::Change;
 
-/// Bounded in number and bytes; in memory only, so that a watch from before a start is expired.
+/// Bounded in number and bytes, but for the newest one; in memory only, so that a watch from before a start is expired.
 #[derive(Debug)]
 pub(crate) struct History {
     changes: VecDeque<Arc<Change>>,
@@ -25,7 +25,8 @@ impl History {
     pub(crate) fn push(&mut self, change: Arc<Change>) {
         self.weight += weight(&change);
         self.changes.push_back(change);
-        while self.changes.len() > self.max_changes || self.weight > self.max_bytes {
+        // The newest stays however large it is: otherwise one large object would end every watch.
+        while self.changes.len() > 1 && (self.changes.len() > self.max_changes || self.weight > self.max_bytes) {
             let Some(oldest) = self.changes.pop_front() else { break };
             self.weight -= weight(&oldest);
             self.floor = oldest.version();

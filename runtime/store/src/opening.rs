@@ -23,6 +23,11 @@ const CLOCK_FACT: &str = "store.clock";
 /// Versions of a new store begin here for each store that was set aside before: no watch can take one for the other.
 const GENERATION: u64 = 1 << 40;
 
+/// So many boots are told apart on a full disk.
+const UNWRITTEN_BOOTS: u64 = 4093;
+/// More changes than one in so many microseconds are not made on average until the agent starts again.
+const MICROS_PER_VERSION: u128 = 64;
+
 /// The present boot of the board.
 #[derive(Clone, Debug)]
 pub struct Boot {
@@ -128,6 +133,8 @@ pub(crate) fn open(medium: Box<dyn Medium>, options: Options) -> Result<Opened, 
             number.map_err(|error| disk.open_error("read its directory", error))?.saturating_mul(GENERATION)
         }
     };
+    let unwritten = unwritten_versions(&options.boot);
+    let limits = options.limits;
     let begun = Begun::new(loaded.as_ref(), options.boot);
     let rewrite = loaded.as_ref().is_none_or(Loaded::is_sparse);
     let Loaded { objects, records, facts, .. } = loaded.unwrap_or_default();
@@ -136,8 +143,8 @@ pub(crate) fn open(medium: Box<dyn Medium>, options: Options) -> Result<Opened, 
         objects: objects.into_iter().map(|object| (object.key.clone(), object)).collect(),
         records: records.into_iter().collect(),
         facts: facts.into_iter().filter(|(name, _)| !name.starts_with("store.")).chain(own).collect(),
-        history: History::new(first_version, options.limits.history_changes, options.limits.history_bytes),
-        pending: Pending::new(begun.now, options.limits),
+        history: History::new(first_version, limits.history_changes, limits.history_bytes),
+        pending: Pending::new(begun.now, limits.clone()),
         version: first_version,
         reserved: first_version.saturating_add(RESERVE),
         volatile: options.volatile,
@@ -151,8 +158,11 @@ pub(crate) fn open(medium: Box<dyn Medium>, options: Options) -> Result<Opened, 
     let degraded = match written {
         Ok(()) => None,
         Err(error) if error.is_full() => {
-            // Nothing is reserved: that makes it due to be tried again.
-            state.reserved = first_version;
+            // Nothing is reserved: that makes it due to be tried again. Nor can anything be until then, so that versions are
+            // given that no start after this one gives, whether there is space again by then or not.
+            state.version = first_version.saturating_add(unwritten);
+            state.reserved = state.version;
+            state.history = History::new(state.version, limits.history_changes, limits.history_bytes);
             state.pending.failed(begun.now, Vec::new());
             Some(error)
         }
@@ -161,6 +171,16 @@ pub(crate) fn open(medium: Box<dyn Medium>, options: Options) -> Result<Opened, 
     let Begun { now, interruption, records, unreadable, .. } = begun;
     let store = Store::new(disk, state, meter, options.on_change);
     Ok(Opened { store, now, interruption, records, unreadable, set_aside, degraded })
+}
+
+/// How far ahead of what is on the disk the versions of a start begin that can't write to it: by the boot, and by the time in
+/// it, so that each start has versions of its own although no other knows of it.
+fn unwritten_versions(boot: &Boot) -> u64 {
+    // FNV-1a.
+    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let of_boot = 1 + boot.id.bytes().fold(0xcbf2_9ce4_8422_2325, hash) % UNWRITTEN_BOOTS;
+    let of_time = u64::try_from(boot.uptime.as_micros() / MICROS_PER_VERSION).unwrap_or(u64::MAX);
+    of_boot.saturating_mul(GENERATION).saturating_add(of_time)
 }
 
 /// What follows from what was loaded.

@@ -116,16 +116,17 @@ impl Store {
         if since > state.version {
             return Err(WatchError::Ahead { since, current: state.version });
         }
-        let mut version = state.version;
+        let mut version = since;
         let mut changes = Vec::new();
-        for (seen, change) in state.history.since(since)?.enumerate() {
-            if seen == limit {
-                break;
-            }
+        let mut all = state.history.since(since)?;
+        for change in all.by_ref().take(limit) {
             version = change.version();
             if scope.has(&change.object.key) {
                 changes.push(change.clone());
             }
+        }
+        if all.next().is_none() {
+            version = state.version;
         }
         Ok(Changes { version, changes })
     }
@@ -263,13 +264,14 @@ impl Store {
     fn run(&self, disk: &mut Disk, now: Instant, plan: Plan, transaction: Transaction) -> Result<Committed, DiskError> {
         let before = self.meter.read().flash_bytes;
         let written = match disk.is_open() {
-            true => Ok(()),
+            true => disk.write(&transaction.rows),
             false => {
-                let rows = self.read().all_rows();
+                // Of two rows the later one counts.
+                let mut rows = self.read().all_rows();
+                rows.extend(transaction.rows.iter().cloned());
                 disk.rebuild(&rows)
             }
         };
-        let written = written.and_then(|()| disk.write(&transaction.rows));
         let bytes = self.meter.read().flash_bytes - before;
         let mut state = self.write();
         state.committing = false;

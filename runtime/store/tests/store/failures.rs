@@ -1,9 +1,9 @@
 //! Disks that refuse: what is in memory stands, and all of it is on the disk once it is well again.
 
 use husk_core::Instant;
-use husk_store::{Batch, CommitError, Expect, OpenError, Store, Urgency};
+use husk_store::{Batch, CommitError, Expect, OpenError, Options, Store, Urgency};
 
-use crate::support::{Fault, Machine, PODS, body, open, options, pod, put};
+use crate::support::{Fault, Machine, PODS, body, boot, open, options, pod, put};
 
 fn refused(result: Result<husk_store::Committed, CommitError>) -> husk_store::DiskError {
     match result {
@@ -97,6 +97,55 @@ fn an_agent_starts_on_a_full_disk_and_writes_when_there_is_space() {
     machine.fail(None);
     store.advance(store.next_wake().expect("it is tried again")).expect("written");
     assert!(machine.store_file().is_some());
+}
+
+#[test]
+fn what_mends_the_store_is_one_transaction() {
+    let machine = Machine::default();
+    let store = open(&machine).store;
+    store.commit(Instant::ZERO, put("web", "1", Expect::Absent).record("u", vec![0])).expect("created");
+    machine.fail(Fault::Sync);
+    let _ = refused(store.commit(Instant::ZERO, put("web", "2", Expect::Present)));
+    machine.fail(None);
+    let before = store.written().transactions;
+    let batch = Batch::new().delete(pod("web"), Expect::Present).put(pod("new"), "n", b"1".to_vec(), Expect::Absent);
+    store.commit(Instant::ZERO, batch.forget("u")).expect("committed");
+    assert_eq!(store.written().transactions, before + 1);
+    machine.boot(1);
+    let opened = open(&machine);
+    assert_eq!((body(&opened.store, "web"), body(&opened.store, "new").as_deref()), (None, Some("1")));
+    assert_eq!(opened.unreadable, [], "the record is forgotten");
+}
+
+#[test]
+fn no_start_gives_versions_that_one_on_a_full_disk_gave() {
+    let machine = Machine::default();
+    let store = open(&machine).store;
+    store.commit(Instant::ZERO, put("web", "1", Expect::Absent)).expect("created");
+    drop(store);
+    let mut given = std::collections::BTreeSet::new();
+    let mut start = |id: &str, uptime: u64, fault: Option<Fault>| {
+        machine.fail(fault);
+        let opened = Store::open_on(machine.medium(), Options::new(boot(id, uptime))).expect("it opens");
+        assert_eq!(opened.degraded.is_some(), fault.is_some());
+        for i in 0..100 {
+            let status = format!("{id} {uptime} {i}").into_bytes();
+            opened.store.post(Batch::new().status(pod("web"), status, Expect::Present)).expect("posted");
+            assert!(given.insert(opened.store.version()), "{id} {uptime}: {} twice", opened.store.version());
+        }
+        opened.store
+    };
+    // The board's power goes in between where the boot is another; nothing could be written then.
+    for (id, uptime) in [("boot-1", 100), ("boot-1", 101), ("boot-2", 5), ("boot-2", 100), ("boot-3", 5)] {
+        start(id, uptime, Some(Fault::Full));
+    }
+    start("boot-3", 6, None);
+    // Space comes while it runs.
+    let store = start("boot-4", 5, Some(Fault::Full));
+    machine.fail(None);
+    store.advance(store.next_wake().expect("it is tried again")).expect("written");
+    drop(store);
+    start("boot-5", 5, None);
 }
 
 #[test]

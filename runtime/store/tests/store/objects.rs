@@ -163,6 +163,31 @@ fn the_history_is_bounded_in_number_and_in_bytes() {
 }
 
 #[test]
+fn one_object_that_is_larger_than_the_history_ends_no_watch() {
+    let machine = Machine::default();
+    let limits = Limits { history_bytes: 1000, ..Limits::default() };
+    let store = Store::open_on(machine.medium(), with_limits(limits)).expect("open").store;
+    let start = store.version();
+    store.commit(Instant::ZERO, put("large", &"x".repeat(5000), Expect::Absent)).expect("created");
+    assert_eq!(store.changes(PODS, start, 9).expect("it is the newest").changes.len(), 1);
+    let large = store.version();
+    store.commit(Instant::ZERO, put("small", "1", Expect::Absent)).expect("created");
+    assert!(matches!(store.changes(PODS, start, 9), Err(WatchError::Expired { oldest, .. }) if oldest == large));
+}
+
+#[test]
+fn who_takes_no_changes_is_as_far_as_before() {
+    let machine = Machine::default();
+    let store = open(&machine).store;
+    let start = store.version();
+    let asked = |limit| store.changes(PODS, start, limit).map(|changes| (changes.version, changes.changes.len()));
+    assert_eq!(asked(0), Ok((start, 0)));
+    store.commit(Instant::ZERO, put("web", "1", Expect::Absent)).expect("created");
+    store.commit(Instant::ZERO, put("web", "2", Expect::Present)).expect("changed");
+    assert_eq!([asked(0), asked(1), asked(2)], [Ok((start, 0)), Ok((start + 1, 1)), Ok((start + 2, 2))]);
+}
+
+#[test]
 fn statuses_and_volatile_objects_take_no_disk() {
     let machine = Machine::default();
     let store = open(&machine).store;
