@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use husk_core::grace::DEFAULT_GRACE_SECONDS;
 use husk_core::io::{Hook, InstanceRef};
 use husk_core::record::PodRecord;
 use husk_core::spec::{ProbeKind, RestartPolicy};
@@ -109,7 +110,13 @@ impl PodSeen {
                 self.scheduled |= event.reason == "Scheduled";
                 self.verdict |= VERDICTS.contains(&&*event.reason) || event.reason.starts_with("OutOf");
                 if event.reason == "SandboxChanged" {
-                    self.verdict = false;
+                    (self.verdict, self.ends_by) = (false, None);
+                }
+                let caused = || self.containers.iter().any(|container| container.cause);
+                if event.reason == "Killing" && !self.asked_to_go && !self.verdict && self.no_app_stays() && !caused() {
+                    let grace = node.spec(&uid).and_then(|spec| spec.termination_grace_period_seconds);
+                    let grace = u64::try_from(grace.unwrap_or(DEFAULT_GRACE_SECONDS)).unwrap_or_default();
+                    self.ends_by.get_or_insert(now + Duration::from_secs(grace));
                 }
             }
         }
@@ -180,7 +187,8 @@ impl PodSeen {
         rule!(self.runs(at), now, "only what runs gets a signal", "{at:?}");
         self.may_stop(now, at, node)?;
         let ordered = self.asked_to_go && !self.verdict && !self.deadline && !self.gone;
-        let spent = self.deletion.is_none_or(|deletion| deletion.timestamp <= now);
+        let spent = self.deletion.is_none_or(|deletion| deletion.timestamp <= now)
+            || self.ends_by.is_some_and(|ends_by| ends_by <= now);
         let place = self.containers.iter().position(|container| container.name == at.container).unwrap_or_default();
         if ordered && !spent && self.containers[place].role == Role::Sidecar && !self.containers[place].cause {
             // One that is down has had its turn, and those before it need not wait for those behind it: so upstream has it.

@@ -46,6 +46,8 @@ pub(super) struct PodSeen {
     /// The node ended it, or may have.
     pub(super) verdict: bool,
     pub(super) deletion: Option<Deletion>,
+    /// It ended by itself before anybody asked: its sidecars have until then.
+    pub(super) ends_by: Option<Instant>,
     /// When it has to be gone.
     pub(super) limit: Option<Instant>,
     /// RestartAllContainers is under way.
@@ -156,6 +158,7 @@ impl PodSeen {
             asked_to_go: false,
             verdict: false,
             deletion: None,
+            ends_by: None,
             limit: None,
             restart_all: false,
             restarted_all: false,
@@ -310,7 +313,7 @@ impl PodSeen {
             Sandbox::Ready if self.asked_to_go || self.verdict => Sandbox::Ready,
             _ => Sandbox::None,
         };
-        self.gone = false;
+        (self.gone, self.ends_by) = (false, None);
         self.anew |= after == Interruption::Reboot;
         self.limit = None;
         // Whether the order to restart all was on record isn't known here.
