@@ -340,14 +340,18 @@ impl Driver {
 
     fn start(&mut self, instance: InstanceRef) {
         let Some(local) = self.pods.get(&instance.pod) else { return };
-        let config =
-            match local.config(&instance, &self.machine, self.node.allocated(&instance.pod, &instance.container)) {
-                Ok(config) => config,
-                Err(message) => {
-                    let reason = "CreateContainerConfigError".into();
-                    return self.fact(Input::StartFailed { instance, reason, message });
-                }
-            };
+        let config = match local.config(
+            &instance,
+            &*self.config.references,
+            &self.machine,
+            self.node.allocated(&instance.pod, &instance.container),
+        ) {
+            Ok(config) => config,
+            Err(message) => {
+                let reason = "CreateContainerConfigError".into();
+                return self.fact(Input::StartFailed { instance, reason, message });
+            }
+        };
         let log = local.logs.get(&*instance.container).cloned().unwrap_or_default();
         let engine = self.engine.clone();
         self.instances.insert(instance.clone(), Slot::Starting { kill: false });

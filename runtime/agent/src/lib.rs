@@ -14,6 +14,7 @@ mod pod;
 mod preflight;
 mod probes;
 mod process;
+mod references;
 mod static_pods;
 mod volumes;
 
@@ -21,4 +22,5 @@ pub use images::ImageTable;
 pub use local::{AgentConfig, AgentError, LocalNode, PodHandle};
 pub use notice::{ContainerView, Notice};
 pub use preflight::Trouble;
+pub use references::{MemoryReferences, References};
 pub use static_pods::{StaticPods, StaticPodsConfig};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use husk_core::io::PodUid;
@@ -19,12 +20,13 @@ use crate::notice::Notice;
 use crate::pod::LocalPod;
 use crate::preflight::{self, Trouble};
 use crate::process::ThisMachine;
+use crate::references::References;
 
 /// So many notices may wait for one who watches.
 const MOST_NOTICES: usize = 8192;
 
 /// How an agent is set up.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct AgentConfig {
     /// Volumes of pods and root directories of containers live here.
     pub data_dir: PathBuf,
@@ -32,6 +34,8 @@ pub struct AgentConfig {
     pub cache_dir: Option<PathBuf>,
     /// What images mean.
     pub images: ImageTable,
+    /// What pods refer to beside themselves.
+    pub references: Arc<dyn References>,
     /// `spec.nodeName` of its pods.
     pub node_name: String,
     /// `crashLoopBackOff.maxContainerRestartPeriod`, if not the default.
@@ -69,6 +73,7 @@ pub struct LocalNode {
     logs: Logs,
     engine: Engine,
     images: ImageTable,
+    references: Arc<dyn References>,
     machine: ThisMachine,
     node_name: String,
     began: SystemTime,
@@ -97,17 +102,18 @@ impl LocalNode {
         let addresses = Addresses::of_this_user().map_err(AgentError::Addresses)?;
         let (commands, orders) = mpsc::unbounded_channel();
         let (notices, _) = broadcast::channel(MOST_NOTICES);
-        let (images, node_name) = (config.images.clone(), config.node_name.clone());
+        let (images, references, node_name) =
+            (config.images.clone(), config.references.clone(), config.node_name.clone());
         let (machine, began) = (ThisMachine::look(), SystemTime::now());
         let (logs, watched) = (Logs::default(), notices.downgrade());
         let driver = Driver::new(config, machine.clone(), engine.clone(), addresses, notices, logs.clone());
         let driver = tokio::spawn(driver.run(orders));
-        Ok(Self { commands, notices: watched, driver, logs, engine, images, machine, node_name, began })
+        Ok(Self { commands, notices: watched, driver, logs, engine, images, references, machine, node_name, began })
     }
 
     /// Everything that is known to keep a pod from running here. `base` is the folder of its manifest.
     pub async fn preflight(&self, pod: &Pod, base: &Path) -> Vec<Trouble> {
-        preflight::check(pod, base, &self.images, &self.engine, &self.machine).await
+        preflight::check(pod, base, &self.images, &self.engine, &*self.references, &self.machine).await
     }
 
     /// Takes a pod, defaulted and valid, with a uid.

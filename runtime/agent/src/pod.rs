@@ -12,7 +12,8 @@ use husk_engine::{ContainerConfig, Image, Log};
 use k8s_openapi::api::core::v1::{Container, HostIP, LifecycleHandler, Pod, PodIP, PodSpec, Probe};
 
 use crate::addresses::Address;
-use crate::process::{Process, ThisMachine};
+use crate::process::{Process, Sources, ThisMachine};
+use crate::references::References;
 use crate::volumes::Volumes;
 
 /// What names of pods end in.
@@ -114,7 +115,8 @@ impl LocalPod {
     pub(crate) fn config(
         &self,
         instance: &InstanceRef,
-        node: &ThisMachine,
+        references: &dyn References,
+        machine: &ThisMachine,
         allocated: Option<&Resources>,
     ) -> Result<ContainerConfig, String> {
         let name = &*instance.container;
@@ -123,7 +125,8 @@ impl LocalPod {
         let sandbox = self.sandbox.as_ref().ok_or("the pod has no address yet")?;
         let ip = sandbox.address.ip();
         let hostname = hostname(&self.pod, CLUSTER_DOMAIN)?;
-        let process = Process::of(&self.pod, container, node)?;
+        let namespace = self.pod.metadata.namespace.as_deref().unwrap_or_default();
+        let process = Process::of(&self.pod, container, &Sources { namespace, references, machine })?;
         let mut config = ContainerConfig::new(image);
         config.command = process.command;
         config.args = process.args;

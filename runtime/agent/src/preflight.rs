@@ -6,7 +6,8 @@ use husk_engine::{Engine, Image};
 use k8s_openapi::api::core::v1::Pod;
 
 use crate::images::ImageTable;
-use crate::process::{Process, ThisMachine};
+use crate::process::{Process, Sources, ThisMachine};
+use crate::references::References;
 use crate::volumes::Volumes;
 
 /// A reason why a pod can't run here.
@@ -24,16 +25,18 @@ pub(crate) async fn check(
     base: &Path,
     images: &ImageTable,
     engine: &Engine,
-    node: &ThisMachine,
+    references: &dyn References,
+    machine: &ThisMachine,
 ) -> Vec<Trouble> {
     let Some(spec) = &pod.spec else { return Vec::new() };
+    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
     let mut found: Vec<Trouble> =
         Volumes::check(spec).into_iter().map(|error| Trouble { field: error.field, message: error.message }).collect();
     let lists = [("initContainers", spec.init_containers.as_deref()), ("containers", Some(&spec.containers))];
     for (list, containers) in lists {
         for (n, container) in containers.into_iter().flatten().enumerate() {
             let field = format!("spec.{list}[{n}]");
-            if let Err(message) = Process::of(pod, container, node) {
+            if let Err(message) = Process::of(pod, container, &Sources { namespace, references, machine }) {
                 found.push(Trouble { field: format!("{field}.env"), message });
             }
             let name = container.image.as_deref().unwrap_or_default();

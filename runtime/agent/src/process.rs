@@ -1,10 +1,14 @@
 //! What a container's process gets: command, arguments, environment.
 
+use std::sync::Arc;
+
 use husk_api::{EnvSources, container_env};
 use husk_core::expansion::{Room, TooLong, expand};
 use husk_core::quantity::{Notation, Quantity};
 use husk_core::spec::ResourceList;
 use k8s_openapi::api::core::v1::{ConfigMap, Container, Pod, Secret, Service};
+
+use crate::references::References;
 
 /// The process of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,8 +23,8 @@ pub(crate) struct Process {
 
 impl Process {
     /// Of a container of a pod whose address is in its status. The error is for a person.
-    pub(crate) fn of(pod: &Pod, container: &Container, node: &ThisMachine) -> Result<Self, String> {
-        let env = container_env(pod, container, node).map_err(|error| error.to_string())?;
+    pub(crate) fn of(pod: &Pod, container: &Container, sources: &Sources<'_>) -> Result<Self, String> {
+        let env = container_env(pod, container, sources).map_err(|error| error.to_string())?;
         let value = |name: &str| env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
         let mut room = Room::default();
         let mut words = |list: &Option<Vec<String>>| -> Result<Vec<String>, String> {
@@ -31,7 +35,7 @@ impl Process {
     }
 }
 
-/// What a container's environment can draw on without an API server: only what the machine has.
+/// What the machine has.
 #[derive(Clone, Debug)]
 pub(crate) struct ThisMachine {
     allocatable: ResourceList,
@@ -57,25 +61,35 @@ fn memory() -> Option<i64> {
     line.trim().strip_suffix("kB")?.trim().parse::<i64>().ok()?.checked_mul(1024)
 }
 
-impl EnvSources for ThisMachine {
-    fn config_map(&self, _name: &str) -> Option<&ConfigMap> {
-        None
+/// What a container's environment can draw on.
+pub(crate) struct Sources<'a> {
+    /// The pod's.
+    pub(crate) namespace: &'a str,
+    /// ConfigMaps and the like.
+    pub(crate) references: &'a dyn References,
+    /// The node's.
+    pub(crate) machine: &'a ThisMachine,
+}
+
+impl EnvSources for Sources<'_> {
+    fn config_map(&self, name: &str) -> Option<Arc<ConfigMap>> {
+        self.references.config_map(self.namespace, name)
     }
 
-    fn secret(&self, _name: &str) -> Option<&Secret> {
-        None
+    fn secret(&self, name: &str) -> Option<Arc<Secret>> {
+        self.references.secret(self.namespace, name)
     }
 
     fn file(&self, _volume: &str, _path: &str) -> Option<String> {
         None
     }
 
-    fn services(&self) -> &[Service] {
-        &[]
+    fn services(&self) -> Arc<[Service]> {
+        self.references.services()
     }
 
     fn allocatable(&self) -> &ResourceList {
-        &self.allocatable
+        &self.machine.allocatable
     }
 }
 
@@ -86,6 +100,12 @@ mod tests {
     };
 
     use super::*;
+    use crate::references::MemoryReferences;
+
+    fn process(pod: &Pod, container: &Container) -> Result<Process, String> {
+        let (references, machine) = (MemoryReferences::default(), ThisMachine::look());
+        Process::of(pod, container, &Sources { namespace: "default", references: &references, machine: &machine })
+    }
 
     fn variable(name: &str, value: &str) -> EnvVar {
         EnvVar { name: name.into(), value: Some(value.into()), value_from: None }
@@ -103,7 +123,7 @@ mod tests {
             env: Some(vec![variable("NAME", "edge"), variable("GREETING", "hello $(NAME)")]),
             ..Container::default()
         };
-        let process = Process::of(&Pod::default(), &container, &ThisMachine::look()).expect("valid");
+        let process = process(&Pod::default(), &container).expect("valid");
         assert_eq!(process.command, ["sh", "-c", "echo hello edge $(GREETING) $(MISSING)"]);
         assert_eq!(process.args, ["edge"]);
     }
@@ -119,7 +139,7 @@ mod tests {
             from("MEMORY", EnvVarSource { resource_field_ref: Some(resource), ..EnvVarSource::default() }),
         ];
         let container = Container { env: Some(env), ..Container::default() };
-        let process = Process::of(&pod, &container, &ThisMachine::look()).expect("valid");
+        let process = process(&pod, &container).expect("valid");
         assert_eq!(process.env[0], ("IP".into(), "127.40.0.1".into()));
         assert!(process.env[1].1.parse::<u64>().expect("bytes") > 1 << 20);
     }
@@ -129,7 +149,7 @@ mod tests {
         let key = SecretKeySelector { name: "token".into(), key: "value".into(), optional: None };
         let source = EnvVarSource { secret_key_ref: Some(key), ..EnvVarSource::default() };
         let container = Container { env: Some(vec![from("TOKEN", source)]), ..Container::default() };
-        let error = Process::of(&Pod::default(), &container, &ThisMachine::look()).expect_err("no secret");
+        let error = process(&Pod::default(), &container).expect_err("no secret");
         assert!(error.contains("token"), "{error}");
     }
 }

@@ -1,5 +1,7 @@
 //! Families `container_env`, `env_file`, `service_env` and `downward_api`: what a container's environment says.
 
+use std::sync::Arc;
+
 use husk_api::{EnvSources, container_env, env_file_value, field_value, k8s, resource_value, service_variables};
 use husk_core::spec::ResourceList;
 use serde::de::DeserializeOwned;
@@ -19,17 +21,17 @@ pub(super) fn answer(input: &Value) -> Value {
     let container: k8s::Container = read(json!({"name": "a0", "env": input["env"], "envFrom": input["envFrom"]}));
     let world = World {
         config_maps: vec![
-            config_map("m", json!({"A": "from-m", "B": "$(A)", "bad key": "x", "1": "one"})),
-            config_map("n", json!({"A": "from-n"})),
+            Arc::new(config_map("m", json!({"A": "from-m", "B": "$(A)", "bad key": "x", "1": "one"}))),
+            Arc::new(config_map("n", json!({"A": "from-n"}))),
         ],
         // A: from-s, PW: p$$w
-        secret: read(json!({
+        secret: Arc::new(read(json!({
             "apiVersion": "v1",
             "kind": "Secret",
             "metadata": {"name": "s"},
             "data": {"A": "ZnJvbS1z", "PW": "cCQkdw=="},
-        })),
-        services: list(&input["services"], |written| service(written, &json!([{"port": 80}]))),
+        }))),
+        services: list(&input["services"], |written| service(written, &json!([{"port": 80}]))).into(),
         allocatable: ResourceList::new(),
     };
     match container_env(&pod, &container, &world) {
@@ -81,27 +83,27 @@ pub(super) fn downward_api(input: &Value) -> Value {
 }
 
 struct World {
-    config_maps: Vec<k8s::ConfigMap>,
-    secret: k8s::Secret,
-    services: Vec<k8s::Service>,
+    config_maps: Vec<Arc<k8s::ConfigMap>>,
+    secret: Arc<k8s::Secret>,
+    services: Arc<[k8s::Service]>,
     allocatable: ResourceList,
 }
 
 impl EnvSources for World {
-    fn config_map(&self, name: &str) -> Option<&k8s::ConfigMap> {
-        self.config_maps.iter().find(|map| map.metadata.name.as_deref() == Some(name))
+    fn config_map(&self, name: &str) -> Option<Arc<k8s::ConfigMap>> {
+        self.config_maps.iter().find(|map| map.metadata.name.as_deref() == Some(name)).cloned()
     }
 
-    fn secret(&self, name: &str) -> Option<&k8s::Secret> {
-        (name == "s").then_some(&self.secret)
+    fn secret(&self, name: &str) -> Option<Arc<k8s::Secret>> {
+        (name == "s").then(|| self.secret.clone())
     }
 
     fn file(&self, _volume: &str, _path: &str) -> Option<String> {
         None
     }
 
-    fn services(&self) -> &[k8s::Service] {
-        &self.services
+    fn services(&self) -> Arc<[k8s::Service]> {
+        self.services.clone()
     }
 
     fn allocatable(&self) -> &ResourceList {

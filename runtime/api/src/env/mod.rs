@@ -6,6 +6,7 @@ mod services;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::sync::Arc;
 
 use husk_core::expansion::{Room, TooLong, expand};
 use husk_core::spec::ResourceList;
@@ -18,24 +19,24 @@ pub use services::service_variables;
 /// Where a container's environment comes from beside its pod.
 pub trait EnvSources {
     /// A ConfigMap of the pod's namespace.
-    fn config_map(&self, name: &str) -> Option<&k8s::ConfigMap>;
+    fn config_map(&self, name: &str) -> Option<Arc<k8s::ConfigMap>>;
     /// A Secret of the pod's namespace.
-    fn secret(&self, name: &str) -> Option<&k8s::Secret>;
+    fn secret(&self, name: &str) -> Option<Arc<k8s::Secret>>;
     /// Text of a file in one of the pod's volumes.
     fn file(&self, volume: &str, path: &str) -> Option<String>;
     /// All Services.
-    fn services(&self) -> &[k8s::Service];
+    fn services(&self) -> Arc<[k8s::Service]>;
     /// What the node has to give; stands in for limits that are not set.
     fn allocatable(&self) -> &ResourceList;
 }
 
 /// There is nothing beside the pod.
 impl EnvSources for () {
-    fn config_map(&self, _: &str) -> Option<&k8s::ConfigMap> {
+    fn config_map(&self, _: &str) -> Option<Arc<k8s::ConfigMap>> {
         None
     }
 
-    fn secret(&self, _: &str) -> Option<&k8s::Secret> {
+    fn secret(&self, _: &str) -> Option<Arc<k8s::Secret>> {
         None
     }
 
@@ -43,8 +44,8 @@ impl EnvSources for () {
         None
     }
 
-    fn services(&self) -> &[k8s::Service] {
-        &[]
+    fn services(&self) -> Arc<[k8s::Service]> {
+        Arc::default()
     }
 
     fn allocatable(&self) -> &ResourceList {
@@ -129,7 +130,8 @@ fn visible_services(pod: &k8s::Pod, sources: &dyn EnvSources) -> Env {
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
     let links = pod.spec.as_ref().and_then(|spec| spec.enable_service_links).unwrap_or(true);
     let mut by_name: BTreeMap<&str, &k8s::Service> = BTreeMap::new();
-    for service in sources.services().iter().filter(|service| services::has_address(service)) {
+    let all = sources.services();
+    for service in all.iter().filter(|service| services::has_address(service)) {
         let name = service.metadata.name.as_deref().unwrap_or_default();
         let its_namespace = service.metadata.namespace.as_deref().unwrap_or_default();
         if its_namespace == namespace && links {

@@ -13,11 +13,12 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use husk_agent::{AgentConfig, AgentError, ImageTable, LocalNode, Trouble};
+use husk_agent::{AgentConfig, AgentError, ImageTable, LocalNode, MemoryReferences, Trouble};
 use husk_engine::EngineError;
 
 use self::data::Data;
@@ -118,6 +119,7 @@ impl Run {
             data_dir: data.to_owned(),
             cache_dir: self.cache_dir.clone().or_else(cache_folder),
             images: ImageTable::new(self.images.clone()),
+            references: Arc::new(MemoryReferences::default()),
             node_name: "husk".into(),
             max_container_restart_period: self.max_container_restart_period.map(|span| span.0),
         };
