@@ -1,5 +1,6 @@
 //! An engine, images from text, and the few imports that the guests of these tests need.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -29,10 +30,14 @@ pub(crate) fn file(name: &str, content: impl AsRef<[u8]>) -> File {
     File { path, _directory: directory }
 }
 
-/// The image of a text module. It is read again when it is compiled, so the file has to live as long.
+/// The image of a text module. It is read again whenever it is compiled, so the file is there for as long as the tests.
 pub(crate) async fn image(text: &str) -> Image {
-    let file = file("guest.wat", text);
-    let image = Image::open(&file.path).expect("image");
+    static FILES: OnceLock<TempDir> = OnceLock::new();
+    let folder = FILES.get_or_init(|| tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("temporary directory"));
+    let mut file = tempfile::Builder::new().suffix(".wat").tempfile_in(folder).expect("a file");
+    file.write_all(text.as_bytes()).expect("file written");
+    let (_, path) = file.keep().expect("kept");
+    let image = Image::open(&path).expect("image");
     engine().prepare(&image).await.expect("valid module");
     image
 }
