@@ -148,10 +148,12 @@ impl Seats {
         self.leaving.iter().chain(less_important.filter(|uid| !self.leaving.contains(*uid)))
     }
 
-    /// Has anybody a place whose priority is from here on, and below that?
-    pub(super) fn any_seated(&self, from: i32, below: Option<i32>) -> bool {
-        let first = self.seated.range((from, PodUid::from(""))..).next();
-        first.is_some_and(|(priority, _)| below.is_none_or(|below| *priority < below))
+    /// Has anybody a place whose priority is from here on, and below that, and doesn't end anyway?
+    pub(super) fn any_stays(&self, from: i32, below: Option<i32>) -> bool {
+        let seated = self.seated.range((from, PodUid::from(""))..);
+        seated
+            .take_while(|(priority, _)| below.is_none_or(|below| *priority < below))
+            .any(|(_, uid)| !self.leaving.contains(uid))
     }
 
     /// A pod is no more.

@@ -30,7 +30,7 @@ impl Shutdown {
     pub(super) fn next_wake(&self, seats: &Seats) -> Option<Instant> {
         let (mut due, mut steps) = (self.until, self.steps.iter().rev().peekable());
         while let Some((from, period)) = steps.next() {
-            if seats.any_seated(*from, steps.peek().map(|(next, _)| *next)) {
+            if seats.any_stays(*from, steps.peek().map(|(next, _)| *next)) {
                 break;
             }
             due = due + *period;
@@ -69,6 +69,9 @@ impl Node {
                 return;
             };
             let below = shutdown.steps.last().map(|(next, _)| *next);
+            // A step that ends nobody is no reason to be woken up: it may be taken later than it was due.
+            let begun = if self.seats.any_stays(from, below) { now } else { shutdown.until.min(now) };
+            shutdown.until = begun + period;
             let in_step = |priority: i32| priority >= from && below.is_none_or(|below| priority < below);
             let all: Vec<PodUid> = self
                 .pods
@@ -76,9 +79,6 @@ impl Node {
                 .filter(|pod| pod.holds_resources() && in_step(pod.spec.priority()))
                 .map(|pod| pod.uid.clone())
                 .collect();
-            // A step that ends nobody is no reason to be woken up: it may be taken later than it was due.
-            let begun = if all.is_empty() { shutdown.until.min(now) } else { now };
-            shutdown.until = begun + period;
             shutdown.waits_for.extend(all.iter().cloned());
             for uid in all {
                 self.end_for_shutdown(now, &uid, period);

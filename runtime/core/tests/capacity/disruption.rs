@@ -211,3 +211,22 @@ fn a_shutdown_is_not_woken_for_a_step_that_ends_nobody() {
     world.run_until(6.0);
     assert!(world.node.is_shut_down(), "all the time that there was is over");
 }
+
+// spec: TERM-10
+#[test]
+fn a_shutdown_is_not_woken_for_a_step_of_pods_that_end_anyway() {
+    let mut world = world_with(&[]);
+    world.teardown_delay = secs(20);
+    world.apply("p", "u1", asking_pod(&[]));
+    world.apply("q", "u2", important(SYSTEM_CRITICAL_PRIORITY, asking_pod(&[])));
+    world.run_until(1.0);
+    world.input(Input::DeleteRequested { pod: "u2".into(), grace_seconds: None });
+    world.run_until(2.0);
+    world.without_heir();
+    let begun = world.now;
+    world.input(Input::Shutdown { grace: secs(5), critical: secs(2) });
+    world.run_until(2.5);
+    assert_eq!(world.node.next_wake(), Some(begun + secs(5)), "the critical one ends already");
+    world.run_until(7.0);
+    assert!(world.node.is_shut_down());
+}
