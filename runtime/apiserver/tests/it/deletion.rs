@@ -27,6 +27,15 @@ async fn running(client: &Client, path: &str) -> Value {
     .await
 }
 
+/// A pod that doesn't mind TERM, once it doesn't.
+async fn stubborn(client: &Client) -> Value {
+    client.post(PODS, &shell_pod("web", "trap '' TERM; echo deaf; while :; do sleep 0.05; done")).await.ok();
+    let pod = running(client, WEB).await;
+    until("it is deaf", async || client.get(&format!("{WEB}/log")).await.bytes.starts_with(b"deaf").then_some(()))
+        .await;
+    pod
+}
+
 async fn gone(client: &Client, path: &str) {
     until(&format!("{path} is gone"), async || (client.get(path).await.code == 404).then_some(())).await;
 }
@@ -50,8 +59,7 @@ async fn a_pod_goes_when_its_node_has_ended_it() {
 async fn without_grace_the_object_is_gone_at_once_and_its_name_free() {
     let server = Server::start().await;
     let client = server.client();
-    client.post(PODS, &shell_pod("web", "trap '' TERM; while :; do sleep 0.05; done")).await.ok();
-    let first = running(&client, WEB).await;
+    let first = stubborn(&client).await;
     let mut watch = client.follow(&format!("{PODS}?watch=true&resourceVersion=1"), "").await;
     delete_with(&client, WEB, &json!({"gracePeriodSeconds": 0})).await.ok();
     assert_eq!(client.get(WEB).await.code, 404);
@@ -67,8 +75,7 @@ async fn without_grace_the_object_is_gone_at_once_and_its_name_free() {
 async fn grace_only_shrinks_and_preconditions_hold() {
     let server = Server::start().await;
     let client = server.client();
-    client.post(PODS, &shell_pod("web", "trap '' TERM; while :; do sleep 0.05; done")).await.ok();
-    let there = running(&client, WEB).await;
+    let there = stubborn(&client).await;
     let other = json!({"preconditions": {"uid": "another"}});
     let (code, _, message) = delete_with(&client, WEB, &other).await.error();
     assert_eq!(code, 409);
