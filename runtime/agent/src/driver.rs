@@ -171,6 +171,7 @@ impl Driver {
         match answer {
             Answer::Fact(input) => {
                 if let Input::Exited { instance, .. } = &input {
+                    self.logs.ended(instance);
                     self.instances.remove(instance);
                 }
                 if let Input::TornDown { pod, .. } = &input
@@ -231,6 +232,7 @@ impl Driver {
         if matches!(slot, Some(Slot::Starting { kill: true })) {
             container.kill();
         }
+        self.logs.started(&instance, &container);
         self.instances.insert(instance.clone(), Slot::Running(container.clone()));
         let id = container.id().to_owned();
         self.fact(Input::Started { instance: instance.clone(), id });

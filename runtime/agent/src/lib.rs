@@ -3,6 +3,7 @@
 //! [`LocalNode`] takes pods, carries out what `husk_core::Node` orders and tells what happens as [`Notice`]s.
 
 mod addresses;
+mod backend;
 mod driver;
 mod hooks;
 mod images;
@@ -19,6 +20,7 @@ mod references;
 mod static_pods;
 mod volumes;
 
+pub use backend::Containers;
 pub use images::ImageTable;
 pub use local::{AgentConfig, AgentError, LocalNode, PodHandle};
 pub use notice::{ContainerView, Notice};

@@ -13,6 +13,7 @@ use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinHandle;
 
 use crate::addresses::Addresses;
+use crate::backend::Containers;
 use crate::driver::{Command, Driver};
 use crate::images::ImageTable;
 use crate::logs::Logs;
@@ -114,6 +115,11 @@ impl LocalNode {
     /// Everything that is known to keep a pod from running here. `base` is the folder of its manifest.
     pub async fn preflight(&self, pod: &Pod, base: &Path) -> Vec<Trouble> {
         preflight::check(pod, base, &self.images, &self.engine, &*self.references, &self.machine).await
+    }
+
+    /// The ways into its containers, for an API server.
+    pub fn containers(&self) -> Containers {
+        Containers::new(self.logs.clone())
     }
 
     /// Takes a pod, defaulted and valid, with a uid.

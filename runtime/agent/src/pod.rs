@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use husk_api::hostname;
+use husk_api::{as_container, hostname};
 use husk_core::io::{Hook, InstanceRef};
 use husk_core::spec::{ProbeKind, Resources};
 use husk_engine::{ContainerConfig, Image, Log};
@@ -23,6 +23,8 @@ const CLUSTER_DOMAIN: &str = "cluster.local";
 pub(crate) struct LocalPod {
     /// The object.
     pub(crate) pod: Arc<Pod>,
+    /// Its ephemeral containers, as containers.
+    ephemeral: Vec<Container>,
     /// The folder that its images are relative to.
     pub(crate) base: PathBuf,
     /// One log per container, over all its instances.
@@ -65,14 +67,15 @@ impl LocalPod {
         if let Some(spec) = &mut pod.spec {
             spec.node_name.get_or_insert_with(|| node_name.to_owned());
         }
-        Self { pod: Arc::new(pod), base, logs, images: BTreeMap::new(), sandbox: None, work: Work::None }
+        let ephemeral = ephemeral_containers(pod.spec.as_ref()).collect();
+        Self { pod: Arc::new(pod), ephemeral, base, logs, images: BTreeMap::new(), sandbox: None, work: Work::None }
     }
 
     /// The object changed. What was made for the pod stays.
     pub(crate) fn update(&mut self, new: Self) {
         let mut pod = new.pod;
         Arc::make_mut(&mut pod).status.clone_from(&self.pod.status);
-        (self.pod, self.base, self.logs) = (pod, new.base, new.logs);
+        (self.pod, self.ephemeral, self.base, self.logs) = (pod, new.ephemeral, new.base, new.logs);
     }
 
     /// Address and volumes are there: the pod can be asked for its address from now on.
@@ -89,7 +92,7 @@ impl LocalPod {
 
     /// The container of that name.
     pub(crate) fn container(&self, name: &str) -> Option<&Container> {
-        containers(self.pod.spec.as_ref()).find(|container| container.name == name)
+        containers(self.pod.spec.as_ref()).chain(&self.ephemeral).find(|container| container.name == name)
     }
 
     /// The probe of a container.
@@ -142,15 +145,27 @@ impl LocalPod {
         }
         config.hostname = hostname.name;
         config.last_words = container.termination_message_path.clone().filter(|path| !path.is_empty());
+        config.stdin = container.stdin.unwrap_or(false);
         config.memory_limit = allocated.and_then(memory_limit);
         Ok(config)
     }
 }
 
-/// All containers of a pod, init containers first.
-pub(crate) fn containers(spec: Option<&PodSpec>) -> impl Iterator<Item = &Container> {
+/// The init and app containers of a pod, in this order. Those that are ephemeral are no `Container`s.
+fn containers(spec: Option<&PodSpec>) -> impl Iterator<Item = &Container> {
     let init = spec.into_iter().flat_map(|spec| spec.init_containers.iter().flatten());
     init.chain(spec.into_iter().flat_map(|spec| &spec.containers))
+}
+
+/// The ephemeral containers of a pod, as containers.
+pub(crate) fn ephemeral_containers(spec: Option<&PodSpec>) -> impl Iterator<Item = Container> {
+    spec.into_iter().flat_map(|spec| spec.ephemeral_containers.iter().flatten()).map(as_container)
+}
+
+/// The names of all containers of a pod.
+pub(crate) fn container_names(spec: Option<&PodSpec>) -> impl Iterator<Item = &str> {
+    let ephemeral = spec.into_iter().flat_map(|spec| spec.ephemeral_containers.iter().flatten());
+    containers(spec).map(|container| container.name.as_str()).chain(ephemeral.map(|container| container.name.as_str()))
 }
 
 /// In bytes. As everywhere in Kubernetes, 0 is no limit.

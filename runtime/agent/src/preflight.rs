@@ -6,6 +6,7 @@ use husk_engine::{Engine, Image};
 use k8s_openapi::api::core::v1::Pod;
 
 use crate::images::ImageTable;
+use crate::pod::ephemeral_containers;
 use crate::process::{Process, Sources, ThisMachine};
 use crate::references::References;
 use crate::volumes::Volumes;
@@ -32,7 +33,12 @@ pub(crate) async fn check(
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
     let mut found: Vec<Trouble> =
         Volumes::check(spec).into_iter().map(|error| Trouble { field: error.field, message: error.message }).collect();
-    let lists = [("initContainers", spec.init_containers.as_deref()), ("containers", Some(&spec.containers))];
+    let ephemeral: Vec<_> = ephemeral_containers(Some(spec)).collect();
+    let lists = [
+        ("initContainers", spec.init_containers.as_deref()),
+        ("containers", Some(&spec.containers)),
+        ("ephemeralContainers", Some(&ephemeral)),
+    ];
     for (list, containers) in lists {
         for (n, container) in containers.into_iter().flatten().enumerate() {
             let field = format!("spec.{list}[{n}]");

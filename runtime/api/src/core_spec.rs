@@ -77,7 +77,7 @@ fn ephemeral_container(written: &k8s::EphemeralContainer) -> ContainerSpec {
 }
 
 /// An ephemeral container has the fields of a container, and one more.
-pub(crate) fn as_container(written: &k8s::EphemeralContainer) -> k8s::Container {
+pub fn as_container(written: &k8s::EphemeralContainer) -> k8s::Container {
     let k8s::EphemeralContainer {
         args,
         command,

@@ -32,7 +32,7 @@ mod yaml;
 
 pub use age::age;
 pub use check::check;
-pub use core_spec::{core_meta, core_spec};
+pub use core_spec::{as_container, core_meta, core_spec};
 pub use decode::{Decoded, Document, decode, pod_from_json};
 pub use defaults::{default_json, default_object, default_pod, default_template};
 pub use env::{

@@ -67,6 +67,8 @@ pub struct LogLine {
     pub time: Timestamp,
     /// What was written, without the end of the line.
     pub text: Bytes,
+    /// The line has no end here: it goes on in the next one, or its writer ended in the middle of it.
+    pub partial: bool,
 }
 
 /// The streams of a process, those that were asked for.

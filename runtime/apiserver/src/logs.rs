@@ -109,10 +109,12 @@ impl Sink {
 
 async fn send(source: LogSource, excerpt: &Excerpt, mut sink: Sink) -> Result<(), Enough> {
     let lines: Vec<&LogLine> = source.lines.iter().filter(|line| excerpt.has(line)).collect();
-    let tail = excerpt.tail.map_or(lines.len(), |tail| usize::try_from(tail).unwrap_or(usize::MAX));
+    let first = excerpt.tail.map_or(0, |tail| first_of_tail(&lines, tail));
     let mut piece = BytesMut::new();
-    for line in &lines[lines.len().saturating_sub(tail)..] {
-        write(line, excerpt.timestamps, &mut piece);
+    let mut goes_on = false;
+    for line in &lines[first..] {
+        write(line, excerpt.timestamps && !goes_on, &mut piece);
+        goes_on = line.partial;
         if piece.len() >= PIECE {
             sink.send(piece.split().freeze()).await?;
         }
@@ -129,18 +131,32 @@ async fn send(source: LogSource, excerpt: &Excerpt, mut sink: Sink) -> Result<()
         };
         let Some(line) = line else { return Ok(()) };
         if excerpt.has(&line) {
-            write(&line, excerpt.timestamps, &mut piece);
+            write(&line, excerpt.timestamps && !goes_on, &mut piece);
+            goes_on = line.partial;
             sink.send(piece.split().freeze()).await?;
         }
     }
 }
 
-fn write(line: &LogLine, timestamps: bool, piece: &mut BytesMut) {
-    if timestamps {
+/// Where the last `tail` lines begin. Pieces of a line are one line.
+fn first_of_tail(lines: &[&LogLine], tail: u64) -> usize {
+    let begins = |at: usize| at == 0 || !lines[at - 1].partial;
+    let mut beginnings = (0..lines.len()).rev().filter(|at| begins(*at));
+    match usize::try_from(tail) {
+        Ok(0) => lines.len(),
+        Ok(tail) => beginnings.nth(tail - 1).unwrap_or(0),
+        Err(_) => 0,
+    }
+}
+
+fn write(line: &LogLine, timestamp: bool, piece: &mut BytesMut) {
+    if timestamp {
         piece.put_slice(format!("{:.9} ", line.time).as_bytes());
     }
     piece.put_slice(&line.text);
-    piece.put_u8(b'\n');
+    if !line.partial {
+        piece.put_u8(b'\n');
+    }
 }
 
 #[cfg(test)]
@@ -148,7 +164,7 @@ mod tests {
     use super::*;
 
     fn line(second: i64, text: &'static str) -> LogLine {
-        LogLine { time: Timestamp::from_second(second).expect("a time"), text: text.into() }
+        LogLine { time: Timestamp::from_second(second).expect("a time"), text: text.into(), partial: false }
     }
 
     async fn sent(query: &str, lines: Vec<LogLine>) -> String {
@@ -160,6 +176,17 @@ mod tests {
             text.extend_from_slice(&piece);
         }
         String::from_utf8(text).expect("text")
+    }
+
+    #[tokio::test]
+    async fn pieces_of_a_line_are_one_line() {
+        let piece = |second, text| LogLine { partial: true, ..line(second, text) };
+        let lines = || vec![line(1, "one"), piece(2, "t"), piece(3, "w"), line(4, "o"), piece(5, "three")];
+        assert_eq!(sent("", lines()).await, "one\ntwo\nthree");
+        assert_eq!(sent("tailLines=2", lines()).await, "two\nthree");
+        let time = |second| format!("1970-01-01T00:00:0{second}.000000000Z");
+        let timed = format!("{} two\n{} three", time(2), time(5));
+        assert_eq!(sent("timestamps=true&tailLines=2", lines()).await, timed);
     }
 
     #[tokio::test]

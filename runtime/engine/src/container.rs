@@ -211,7 +211,7 @@ impl Container {
             stop: stop.clone(),
             ready,
             stdin: Mutex::new(stdin),
-            lines_before: log.len(),
+            lines_before: log.written(),
             log: log.clone(),
             context: context.clone(),
         };
@@ -284,6 +284,11 @@ impl Container {
     /// What it wrote to its log, as far as that is kept: a log may be that of several containers, one after the other.
     pub fn lines(&self) -> Vec<Line> {
         self.0.log.lines().into_iter().filter(|line| line.seq >= self.0.lines_before).collect()
+    }
+
+    /// Number of the first line that it writes to its log.
+    pub fn first_line(&self) -> u64 {
+        self.0.lines_before
     }
 
     /// What the guest says of its readiness through the lifecycle interface; none if it never said anything.

@@ -142,8 +142,8 @@ impl Log {
         self.ring().lines.iter().cloned().collect()
     }
 
-    /// Lines that were ever written.
-    pub(crate) fn len(&self) -> u64 {
+    /// Lines that were ever written: the sequence number of the next one.
+    pub fn written(&self) -> u64 {
         self.ring().next
     }
 
@@ -155,7 +155,12 @@ impl Log {
 
     /// Follows the log from its oldest line.
     pub fn follow(&self) -> Follower {
-        Follower { log: self.clone(), next: 0, missed: 0, grown: self.0.grown.subscribe() }
+        self.follow_from(0)
+    }
+
+    /// Follows the log from the line of that number.
+    pub fn follow_from(&self, next: u64) -> Follower {
+        Follower { log: self.clone(), next, missed: 0, grown: self.0.grown.subscribe() }
     }
 
     fn ring(&self) -> MutexGuard<'_, Ring> {
@@ -217,7 +222,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// The next line; none when the log is closed and read to its end.
+    /// The next line; none when the log is closed and read to its end. Can be given up and called again.
     pub async fn next(&mut self) -> Option<Line> {
         loop {
             self.grown.mark_unchanged();

@@ -32,7 +32,7 @@ impl Output {
 
     fn push(&self, text: String) {
         let mut lines = self.0.lines.lock().expect("a lock");
-        lines.push(LogLine { time: Timestamp::now(), text: text.into() });
+        lines.push(LogLine { time: Timestamp::now(), text: text.into(), partial: false });
         self.0.grown.send_replace((lines.len(), false));
     }
 

@@ -1,0 +1,6 @@
+//! The ways into containers: a real node, real guests, the API server on its sockets, and the real `kubectl` where there is one.
+
+mod client;
+mod kubectl;
+mod logs;
+mod world;
