@@ -13,18 +13,18 @@ use husk_core::backoff::BackoffConfig;
 use husk_core::io::{Hook, InstanceRef, PodUid};
 use husk_core::spec::{ProbeKind, PullPolicy};
 use husk_core::{Action, Input, Instant, Node, NodeConfig};
-use husk_engine::{Container, Engine, Image, StartError};
+use husk_engine::{Container, Engine, StartError};
 use tokio::sync::{Semaphore, broadcast, mpsc};
 use tokio::task::AbortHandle;
 
 use crate::addresses::Addresses;
 use crate::hooks::Remark;
-use crate::images::NoImage;
+use crate::images::{Found, Images, NoImage};
 use crate::instance::{self, MessagePolicy};
 use crate::local::{AgentConfig, pod_folder};
 use crate::logs::Logs;
 use crate::notice::{ContainerView, Notice};
-use crate::pod::{LocalPod, Sandbox, Work};
+use crate::pod::{LocalPod, Sandbox, Work, containers};
 use crate::probes::Target;
 use crate::process::ThisMachine;
 use crate::volumes::Volumes;
@@ -54,7 +54,7 @@ enum Answer {
     /// A fact for the core.
     Fact(Input),
     /// An image is there; what the instance needs of it.
-    Image { instance: InstanceRef, image: Image },
+    Image { instance: InstanceRef, found: Found },
     /// The pod's sandbox was made, or not.
     SetUp { pod: PodUid, attempt: u32, result: Result<Sandbox, (&'static str, String)> },
     /// A hook ran, or not.
@@ -73,6 +73,7 @@ enum Slot {
 
 pub(crate) struct Driver {
     config: AgentConfig,
+    images: Images,
     machine: ThisMachine,
     node: Node,
     engine: Engine,
@@ -91,6 +92,7 @@ pub(crate) struct Driver {
 impl Driver {
     pub(crate) fn new(
         config: AgentConfig,
+        images: Images,
         machine: ThisMachine,
         engine: Engine,
         addresses: Addresses,
@@ -102,6 +104,7 @@ impl Driver {
         let node = NodeConfig { node_name: config.node_name.clone(), crash_loop, ..NodeConfig::default() };
         Self {
             config,
+            images,
             machine,
             node: Node::new(node),
             engine,
@@ -120,6 +123,7 @@ impl Driver {
 
     /// Runs until nobody gives commands any more.
     pub(crate) async fn run(mut self, mut commands: mpsc::UnboundedReceiver<Command>) {
+        let mut collection = self.images.collections();
         loop {
             while let Some(action) = self.node.poll_action() {
                 self.carry_out(action);
@@ -138,6 +142,7 @@ impl Driver {
                 },
                 Some(answer) = self.answers.recv() => self.answered(answer),
                 () = sleep => self.node.advance(self.now()),
+                _ = collection.tick() => self.collect_images(),
             }
         }
     }
@@ -181,12 +186,12 @@ impl Driver {
                 }
                 self.fact(input);
             }
-            Answer::Image { instance, image } => {
-                let image_id = image.id().to_owned();
+            Answer::Image { instance, found } => {
+                let (image_id, already_present) = (found.id.clone(), found.already_present);
                 if let Some(local) = self.pods.get_mut(&instance.pod) {
-                    local.images.insert(instance.container.to_string(), image);
+                    local.images.insert(instance.container.to_string(), found);
                 }
-                self.fact(Input::ImageReady { instance, image_id, already_present: true });
+                self.fact(Input::ImageReady { instance, image_id, already_present });
             }
             Answer::SetUp { pod, attempt, result } => self.was_set_up(pod, attempt, result),
             Answer::Started { instance, result } => self.started(instance, result),
@@ -308,31 +313,28 @@ impl Driver {
     fn pull(&mut self, instance: InstanceRef) {
         let Some(local) = self.pods.get(&instance.pod) else { return };
         let image = local.container(&instance.container).and_then(|c| c.image.clone()).unwrap_or_default();
-        let (found, engine) = (self.config.images.find(&image, &local.base), self.engine.clone());
-        let never = self.pull_policy(&instance) == Some(PullPolicy::Never);
+        let (images, engine, base) = (self.images.clone(), self.engine.clone(), local.base.clone());
+        let policy = self.pull_policy(&instance).unwrap_or_default();
         self.answer_async(async move {
-            let failed = |reason: &'static str, message: String| {
-                let instance = instance.clone();
-                Answer::Fact(Input::ImageFailed { instance, reason: reason.into(), message })
+            let found = match images.ensure(&image, &base, policy).await {
+                Ok(found) => engine.prepare(&found.image).await.map(|()| found).map_err(NoImage::from),
+                Err(error) => Err(error),
             };
-            let path = match found {
-                Ok(path) => path,
-                Err(NoImage::InvalidName(message)) => return failed("InvalidImageName", message),
-                Err(NoImage::NotFound(message)) if never => return failed("ErrImageNeverPull", message),
-                Err(NoImage::NotFound(message)) => return failed("ErrImagePull", message),
-            };
-            let opened = match tokio::task::spawn_blocking(move || Image::open(path)).await {
-                Ok(opened) => opened,
-                Err(error) => return failed("ErrImagePull", error.to_string()),
-            };
-            match opened {
-                Ok(image) => match engine.prepare(&image).await {
-                    Ok(()) => Answer::Image { instance, image },
-                    Err(error) => failed("ErrImagePull", error.to_string()),
-                },
-                Err(error) => failed("ErrImagePull", error.to_string()),
+            match found {
+                Ok(found) => Answer::Image { instance, found },
+                Err(NoImage { reason, message }) => {
+                    Answer::Fact(Input::ImageFailed { instance, reason: reason.into(), message })
+                }
             }
         });
+    }
+
+    /// Removes images that the disk has no room for, but none that a pod of this node may need.
+    fn collect_images(&self) {
+        let containers = self.pods.values().flat_map(|local| containers(local.pod.spec.as_ref()));
+        let wanted = containers.filter_map(|container| container.image.clone()).collect();
+        let images = self.images.clone();
+        tokio::spawn(async move { images.collect_and_tell(wanted).await });
     }
 
     fn pull_policy(&self, instance: &InstanceRef) -> Option<PullPolicy> {

@@ -21,7 +21,10 @@ mod static_pods;
 mod volumes;
 
 pub use backend::Containers;
-pub use images::ImageTable;
+pub use images::{
+    Collected, Digest, ImageSource, ImageStore, ImageTable, ImagesConfig, Imported, InvalidName, NoDigest, Reference,
+    StoreError, StoredImage,
+};
 pub use local::{AgentConfig, AgentError, LocalNode, PodHandle};
 pub use notice::{ContainerView, Notice};
 pub use paths::{default_data_dir, default_socket};

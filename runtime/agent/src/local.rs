@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use crate::addresses::Addresses;
 use crate::backend::Containers;
 use crate::driver::{Command, Driver};
-use crate::images::ImageTable;
+use crate::images::{ImageTable, Images, ImagesConfig};
 use crate::logs::Logs;
 use crate::notice::Notice;
 use crate::pod::LocalPod;
@@ -35,6 +35,8 @@ pub struct AgentConfig {
     pub cache_dir: Option<PathBuf>,
     /// What images mean.
     pub images: ImageTable,
+    /// Where images come from and how long they are kept.
+    pub images_config: ImagesConfig,
     /// What pods refer to beside themselves.
     pub references: Arc<dyn References>,
     /// `spec.nodeName` of its pods.
@@ -73,7 +75,7 @@ pub struct LocalNode {
     driver: JoinHandle<()>,
     logs: Logs,
     engine: Engine,
-    images: ImageTable,
+    images: Images,
     references: Arc<dyn References>,
     machine: ThisMachine,
     node_name: String,
@@ -97,17 +99,19 @@ impl LocalNode {
         std::fs::create_dir_all(path).map_err(|error| AgentError::Data { path: path.clone(), error })?;
         let engine = Engine::new(EngineConfig {
             cache_dir: config.cache_dir.clone(),
+            cache_bytes: config.images_config.compiled_code_limit,
             scratch_dir: Some(path.join("containers")),
             ..EngineConfig::default()
         })?;
         let addresses = Addresses::of_this_user().map_err(AgentError::Addresses)?;
         let (commands, orders) = mpsc::unbounded_channel();
         let (notices, _) = broadcast::channel(MOST_NOTICES);
-        let (images, references, node_name) =
-            (config.images.clone(), config.references.clone(), config.node_name.clone());
+        let images = Images::new(config.images.clone(), config.images_config.clone(), &config.data_dir);
+        let (references, node_name) = (config.references.clone(), config.node_name.clone());
         let (machine, began) = (ThisMachine::look(), SystemTime::now());
         let (logs, watched) = (Logs::default(), notices.downgrade());
-        let driver = Driver::new(config, machine.clone(), engine.clone(), addresses, notices, logs.clone());
+        let driver =
+            Driver::new(config, images.clone(), machine.clone(), engine.clone(), addresses, notices, logs.clone());
         let driver = tokio::spawn(driver.run(orders));
         Ok(Self { commands, notices: watched, driver, logs, engine, images, references, machine, node_name, began })
     }

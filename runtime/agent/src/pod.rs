@@ -8,10 +8,11 @@ use std::sync::Arc;
 use husk_api::{as_container, hostname};
 use husk_core::io::{Hook, InstanceRef};
 use husk_core::spec::{ProbeKind, Resources};
-use husk_engine::{ContainerConfig, Image, Log};
+use husk_engine::{ContainerConfig, Log};
 use k8s_openapi::api::core::v1::{Container, HostIP, LifecycleHandler, Pod, PodIP, PodSpec, Probe};
 
 use crate::addresses::Address;
+use crate::images::Found;
 use crate::process::{Process, Sources, ThisMachine};
 use crate::references::References;
 use crate::volumes::Volumes;
@@ -30,7 +31,7 @@ pub(crate) struct LocalPod {
     /// One log per container, over all its instances.
     pub(crate) logs: BTreeMap<String, Log>,
     /// Images that are there, by container.
-    pub(crate) images: BTreeMap<String, Image>,
+    pub(crate) images: BTreeMap<String, Found>,
     /// What was made for it.
     pub(crate) sandbox: Option<Arc<Sandbox>>,
     /// What is being done about its sandbox.
@@ -124,7 +125,7 @@ impl LocalPod {
     ) -> Result<ContainerConfig, String> {
         let name = &*instance.container;
         let container = self.container(name).ok_or("the pod has no such container")?;
-        let image = self.images.get(name).ok_or("its image is not there")?.clone();
+        let image = self.images.get(name).ok_or("its image is not there")?.image.clone();
         let sandbox = self.sandbox.as_ref().ok_or("the pod has no address yet")?;
         let ip = sandbox.address.ip();
         let hostname = hostname(&self.pod, CLUSTER_DOMAIN)?;

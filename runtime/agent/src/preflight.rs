@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use husk_engine::{Engine, Image};
+use husk_core::spec::PullPolicy;
+use husk_engine::Engine;
 use k8s_openapi::api::core::v1::Pod;
 
-use crate::images::ImageTable;
+use crate::images::Images;
 use crate::pod::ephemeral_containers;
 use crate::process::{Process, Sources, ThisMachine};
 use crate::references::References;
@@ -24,7 +25,7 @@ pub struct Trouble {
 pub(crate) async fn check(
     pod: &Pod,
     base: &Path,
-    images: &ImageTable,
+    images: &Images,
     engine: &Engine,
     references: &dyn References,
     machine: &ThisMachine,
@@ -54,9 +55,7 @@ pub(crate) async fn check(
     found
 }
 
-async fn check_image(name: &str, base: &Path, images: &ImageTable, engine: &Engine) -> Result<(), String> {
-    let path = images.find(name, base).map_err(|error| error.to_string())?;
-    let opened = tokio::task::spawn_blocking(move || Image::open(path)).await.map_err(|error| error.to_string())?;
-    let image = opened.map_err(|error| error.to_string())?;
-    engine.prepare(&image).await.map_err(|error| error.to_string())
+async fn check_image(name: &str, base: &Path, images: &Images, engine: &Engine) -> Result<(), String> {
+    let found = images.ensure(name, base, PullPolicy::IfNotPresent).await.map_err(|error| error.to_string())?;
+    engine.prepare(&found.image).await.map_err(|error| error.to_string())
 }

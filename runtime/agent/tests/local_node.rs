@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use husk_agent::{AgentConfig, ImageTable, LocalNode, MemoryReferences, Notice};
+use husk_agent::{AgentConfig, ImageTable, ImagesConfig, LocalNode, MemoryReferences, Notice};
 use husk_core::status::Phase;
 use k8s_openapi::api::core::v1::Pod;
 use tokio::sync::broadcast::Receiver;
@@ -28,6 +28,7 @@ fn node(folder: &Path) -> LocalNode {
         data_dir: folder.join("data"),
         cache_dir: None,
         images: ImageTable::new([]),
+        images_config: ImagesConfig::default(),
         references: Arc::new(MemoryReferences::default()),
         node_name: "test".into(),
         max_container_restart_period: None,

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use husk_agent::{AgentConfig, ImageTable, LocalNode, MemoryReferences, Notice, StaticPods, StaticPodsConfig};
+use husk_agent::{
+    AgentConfig, ImageTable, ImagesConfig, LocalNode, MemoryReferences, Notice, StaticPods, StaticPodsConfig,
+};
 use husk_core::io::PodUid;
 use husk_core::status::{ContainerState, Phase};
 use tokio::sync::broadcast::Receiver;
@@ -38,6 +40,7 @@ impl World {
             data_dir: place.path().join("data"),
             cache_dir: None,
             images: ImageTable::new([]),
+            images_config: ImagesConfig::default(),
             references: Arc::new(MemoryReferences::default()),
             node_name: "Edge-7".into(),
             max_container_restart_period: None,

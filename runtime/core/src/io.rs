@@ -106,7 +106,7 @@ pub enum Input {
     ImageFailed {
         /// For which instance.
         instance: InstanceRef,
-        /// `ErrImagePull`, `InvalidImageName` or `ErrImageNeverPull`.
+        /// `ErrImagePull`, `InvalidImageName`, `ErrImageNeverPull` or `ImageInspectError`.
         reason: Word,
         /// For people.
         message: String,

@@ -63,6 +63,8 @@ pub const ERR_IMAGE_PULL: &str = "ErrImagePull";
 pub const IMAGE_PULL_BACK_OFF: &str = "ImagePullBackOff";
 /// Waiting reason: no image can have that name.
 pub const INVALID_IMAGE_NAME: &str = "InvalidImageName";
+/// Waiting reason: the image is on the node but can't be used.
+pub const IMAGE_INSPECT_ERROR: &str = "ImageInspectError";
 /// Waiting reason: not on the node, and `imagePullPolicy` is Never.
 pub const ERR_IMAGE_NEVER_PULL: &str = "ErrImageNeverPull";
 /// Waiting reason: what the definition refers to isn't there.

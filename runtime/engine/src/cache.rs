@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
+use rustix::fs::{Mode, OFlags};
 use sha2::{Digest as _, Sha256};
 
 use crate::image::hex;
@@ -22,13 +23,12 @@ use crate::image::hex;
 /// Owner only.
 const PRIVATE: u32 = 0o700;
 
-/// Bytes of code that are kept.
-const MAX_BYTES: u64 = 256 << 20;
-
 /// A directory with compiled code.
 #[derive(Debug)]
 pub(crate) struct Cache {
     directory: PathBuf,
+    /// Bytes of code that are kept.
+    limit: u64,
     /// Of the engine, in hexadecimal digits.
     compatibility: String,
 }
@@ -46,18 +46,16 @@ pub(crate) enum CacheError {
 
 impl Cache {
     /// Opens the directory, made if it isn't there.
-    pub(crate) fn open(directory: &Path, engine: &wasmtime::Engine) -> Result<Self, CacheError> {
+    pub(crate) fn open(directory: &Path, limit: u64, engine: &wasmtime::Engine) -> Result<Self, CacheError> {
         let failed = |source| CacheError::Io { path: directory.to_path_buf(), source };
         fs::DirBuilder::new().recursive(true).mode(PRIVATE).create(directory).map_err(failed)?;
-        let metadata = fs::metadata(directory).map_err(failed)?;
-        let mine = metadata.uid() == rustix::process::geteuid().as_raw();
-        if !mine || metadata.mode() & 0o077 != 0 {
+        if !is_private(&fs::metadata(directory).map_err(failed)?) {
             return Err(CacheError::NotPrivate { path: directory.to_path_buf() });
         }
         let mut hasher = Sha256Hasher(Sha256::new());
         engine.precompile_compatibility_hash().hash(&mut hasher);
         let compatibility = hex(&hasher.0.finalize()[..16]);
-        Ok(Self { directory: directory.to_path_buf(), compatibility })
+        Ok(Self { directory: directory.to_path_buf(), limit, compatibility })
     }
 
     /// The compiled code of a module, if it is there and undamaged.
@@ -71,7 +69,10 @@ impl Cache {
             match check(&entry.path(), digest) {
                 Ok(()) => return Some(entry.path()),
                 Err(error) => {
-                    tracing::warn!("{}: compiled code is damaged ({error}); it is built again", entry.path().display());
+                    tracing::warn!(
+                        "{}: compiled code is not taken ({error}); it is built again",
+                        entry.path().display()
+                    );
                     let _ = fs::remove_file(entry.path());
                 }
             }
@@ -125,7 +126,7 @@ impl Cache {
         let mut total = 0;
         for (index, (_, bytes, path)) in files.into_iter().enumerate() {
             total += bytes;
-            if total > MAX_BYTES && index > 0 {
+            if total > self.limit && index > 0 {
                 let _ = fs::remove_file(path);
             }
         }
@@ -171,9 +172,20 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// Reads a file to the end to see whether it has this digest, and notes that it was used.
+/// Whether it is this user's and closed to everybody else.
+fn is_private(metadata: &fs::Metadata) -> bool {
+    metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o077 == 0
+}
+
+/// Reads a file to the end to see whether it has this digest, and notes that it was used. One that somebody else put there, or
+/// may write to, was not compiled here, whatever its digest.
 fn check(path: &Path, digest: &str) -> io::Result<()> {
-    let mut file = File::open(path)?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let metadata = file.metadata()?;
+    if !metadata.is_file() || !is_private(&metadata) {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is not a file of this user with mode 0600"));
+    }
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 64 * 1024];
     loop {

@@ -48,9 +48,9 @@ pub struct ContainerConfig {
     pub command: Vec<String>,
     /// Arguments; without a command those of the entry module.
     pub args: Vec<String>,
-    /// Environment. `PATH`, `HOSTNAME` and, with a working directory, `PWD` are added unless they are here.
+    /// Environment. That of the image, `PATH`, `HOSTNAME` and, with a working directory, `PWD` are added unless they are here.
     pub env: Vec<(String, String)>,
-    /// Working directory: `wasi:cli`'s initial directory, and `PWD` for guests that go by that. It is made if it isn't there; in a
+    /// Working directory, the image's own if none: `wasi:cli`'s initial directory, and `PWD` for guests that go by that. It is made if it isn't there; in a
     /// read-only mount, or an image that is a directory, it has to be.
     pub working_dir: Option<String>,
     /// Directories. Unless one of them is `/`, the container has a root directory of its own: an empty one for an image that is
@@ -434,13 +434,16 @@ impl Sink for LogSink {
     }
 }
 
-/// Fills in what every container has.
+/// Fills in what the image says, and what every container has.
 fn complete(config: &mut ContainerConfig) {
+    let image = config.image.clone();
+    config.working_dir = config.working_dir.take().or_else(|| image.working_dir().map(String::from));
     let mut add = |name: &str, value: &str| {
         if !config.env.iter().any(|(known, _)| known == name) {
             config.env.push((name.to_string(), value.to_string()));
         }
     };
+    image.env().iter().for_each(|(name, value)| add(name, value));
     add("PATH", DEFAULT_PATH);
     if !config.hostname.is_empty() {
         add("HOSTNAME", &config.hostname);

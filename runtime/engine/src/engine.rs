@@ -35,6 +35,8 @@ pub struct EngineConfig {
     /// Where compiled code is kept, in a directory that is this user's alone; none keeps it in memory only. A directory
     /// that can't be used is an error of its own kind, [`EngineError::Cache`], for those who would rather go on without.
     pub cache_dir: Option<PathBuf>,
+    /// Bytes of compiled code that are kept there. What was unused the longest goes first; the latest stays, however big it is.
+    pub cache_bytes: u64,
     /// Where containers have their root directories. None makes a directory in the system's own for temporary files.
     pub scratch_dir: Option<PathBuf>,
     /// Threads that guests run on.
@@ -53,6 +55,7 @@ impl Default for EngineConfig {
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             cache_dir: None,
+            cache_bytes: 256 << 20,
             scratch_dir: None,
             workers,
             slice: 100_000,
@@ -114,7 +117,8 @@ impl Engine {
         let linkers = Arc::new(linkers(&wasm).map_err(failed)?);
         let cache = match &config.cache_dir {
             Some(directory) => {
-                let opened = Cache::open(directory, &wasm).map_err(|error| EngineError::Cache(error.to_string()))?;
+                let opened = Cache::open(directory, config.cache_bytes, &wasm)
+                    .map_err(|error| EngineError::Cache(error.to_string()))?;
                 Some(Arc::new(opened))
             }
             None => None,

@@ -4,15 +4,17 @@
 //! arguments, split at spaces), or else the only module there is. Every other module can be started by its name, looked up
 //! along `PATH` as a command would be.
 
+mod file;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Read as _;
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
+
+use self::file::{is_module, read, read_bounded};
 
 /// Where commands are looked up when the container has no `PATH`.
 pub(crate) const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -22,9 +24,6 @@ const ENTRYPOINT: &str = "entrypoint";
 
 /// Folders below folders that are searched for modules.
 const MAX_DEPTH: usize = 8;
-
-/// Bytes of a module. It is read into memory, and compiling takes a multiple of its size.
-const MAX_MODULE: u64 = 256 << 20;
 
 /// Bytes of the file `entrypoint`.
 const MAX_ENTRYPOINT: u64 = 64 << 10;
@@ -157,6 +156,22 @@ pub enum ImageError {
     },
 }
 
+/// What an image says of itself beside its files, as the configuration of an OCI image does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImageConfig {
+    /// Name of the program of an image that is one file; the file's own if it is empty.
+    pub name: String,
+    /// `Entrypoint`: a module of the image and arguments that it always has. If it is empty, what
+    /// [`cmd`](Self::cmd) or the files say.
+    pub entrypoint: Vec<String>,
+    /// `Cmd`: arguments unless the container has its own.
+    pub cmd: Vec<String>,
+    /// `Env`.
+    pub env: Vec<(String, String)>,
+    /// `WorkingDir`.
+    pub working_dir: Option<String>,
+}
+
 /// A program with its files. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Image(Arc<Inner>);
@@ -165,11 +180,22 @@ pub struct Image(Arc<Inner>);
 struct Inner {
     /// Of a directory image: the directory, without symbolic links in its path.
     root: Option<PathBuf>,
-    entry: ModuleFile,
-    default_args: Vec<String>,
+    entry: Entry,
+    env: Vec<(String, String)>,
+    working_dir: Option<String>,
     /// Modules of a directory image by their path in the image, `/bin/tool.wasm`.
     modules: BTreeMap<String, ModuleFile>,
     id: String,
+}
+
+/// What is started unless the container says otherwise.
+#[derive(Clone, Debug)]
+struct Entry {
+    module: ModuleFile,
+    /// Arguments that it always has.
+    args: Vec<String>,
+    /// Arguments if the container has none.
+    default_args: Vec<String>,
 }
 
 /// A module of an image.
@@ -183,26 +209,45 @@ pub(crate) struct ModuleFile {
 }
 
 impl Image {
+    /// Bytes of a module, at most.
+    pub const MAX_MODULE: u64 = file::MAX_MODULE;
+
     /// Opens a `.wasm` file, its text form (`.wat`), or a directory image, and looks whether it can be one at all.
     /// [`Engine::prepare`](crate::Engine::prepare) validates it in full.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ImageError> {
+        Self::open_with(path, ImageConfig::default())
+    }
+
+    /// Opens a file or directory that has a configuration beside it.
+    pub fn open_with(path: impl AsRef<Path>, config: ImageConfig) -> Result<Self, ImageError> {
         let path = path.as_ref();
         let metadata = fs::metadata(path).map_err(|error| unreadable(path, error))?;
-        if metadata.is_dir() { Self::open_directory(path) } else { Self::open_file(path) }
+        if metadata.is_dir() { Self::open_directory(path, config) } else { Self::open_file(path, config) }
     }
 
-    fn open_file(path: &Path) -> Result<Self, ImageError> {
-        let entry = ModuleFile::open(path)?;
-        let id = format!("sha256:{}", hex(&entry.digest));
-        let inner = Inner { root: None, entry, default_args: Vec::new(), modules: BTreeMap::new(), id };
-        Ok(Self(Arc::new(inner)))
+    fn open_file(path: &Path, config: ImageConfig) -> Result<Self, ImageError> {
+        let mut module = ModuleFile::open(path)?;
+        if !config.name.is_empty() {
+            module.name = config.name;
+        }
+        let id = format!("sha256:{}", hex(&module.digest));
+        let entry = Entry { module, args: Vec::new(), default_args: config.cmd };
+        let (env, working_dir) = (config.env, config.working_dir);
+        Ok(Self(Arc::new(Inner { root: None, entry, env, working_dir, modules: BTreeMap::new(), id })))
     }
 
-    fn open_directory(path: &Path) -> Result<Self, ImageError> {
+    fn open_directory(path: &Path, config: ImageConfig) -> Result<Self, ImageError> {
         let root = path.canonicalize().map_err(|error| unreadable(path, error))?;
         let mut modules = BTreeMap::new();
         collect(&root, &root, MAX_DEPTH, &mut modules)?;
-        let (entry, default_args) = entry_of(path, &root, &modules)?;
+        let entry = match configured_entry(path, &config, &modules)? {
+            Some(entry) => entry,
+            None => {
+                let (module, default_args) = entry_of(path, &root, &modules)?;
+                let default_args = if config.cmd.is_empty() { default_args } else { config.cmd };
+                Entry { module, args: Vec::new(), default_args }
+            }
+        };
         let mut hash = Sha256::new();
         for (name, module) in &modules {
             hash.update(name);
@@ -210,7 +255,8 @@ impl Image {
             hash.update(module.digest);
         }
         let id = format!("sha256:{}", hex(&hash.finalize()));
-        Ok(Self(Arc::new(Inner { root: Some(root), entry, default_args, modules, id })))
+        let (env, working_dir) = (config.env, config.working_dir);
+        Ok(Self(Arc::new(Inner { root: Some(root), entry, env, working_dir, modules, id })))
     }
 
     /// Digest of its modules (`imageID`): `sha256:` and 64 hexadecimal digits.
@@ -220,47 +266,58 @@ impl Image {
 
     /// Name of the entry module, without `.wasm`.
     pub fn entry_name(&self) -> &str {
-        &self.0.entry.name
+        &self.0.entry.module.name
+    }
+
+    /// Its environment, which a container's own is added to.
+    pub(crate) fn env(&self) -> &[(String, String)] {
+        &self.0.env
+    }
+
+    /// Its working directory, unless the container has its own.
+    pub(crate) fn working_dir(&self) -> Option<&str> {
+        self.0.working_dir.as_deref()
     }
 
     /// The directory of a directory image.
-    pub(crate) fn root(&self) -> Option<&Path> {
+    pub fn root(&self) -> Option<&Path> {
         self.0.root.as_deref()
     }
 
     /// All modules, the entry first.
     pub(crate) fn modules(&self) -> impl Iterator<Item = &ModuleFile> {
-        let entry = &self.0.entry;
+        let entry = &self.0.entry.module;
         std::iter::once(entry).chain(self.0.modules.values().filter(move |module| module.digest != entry.digest))
     }
 
     /// The module and `argv` of a container with this `command` and `args`. A command that is a module of the image starts that
     /// one; any other starts the entry module, which sees the command as its own name (multi-call programs go by it).
     pub(crate) fn resolve(&self, command: &[String], args: &[String], path: &str) -> (&ModuleFile, Vec<String>) {
+        let entry = &self.0.entry;
         match command.first() {
             Some(name) => {
                 let argv = command.iter().chain(args).cloned().collect();
-                (self.find(name, path).unwrap_or(&self.0.entry), argv)
+                (find(&self.0.modules, name, path).unwrap_or(&entry.module), argv)
             }
             None => {
-                let args = if args.is_empty() { &self.0.default_args } else { args };
-                let argv = std::iter::once(&self.0.entry.name).chain(args).cloned().collect();
-                (&self.0.entry, argv)
+                let args = if args.is_empty() { &entry.default_args } else { args };
+                let argv = std::iter::once(&entry.module.name).chain(&entry.args).chain(args).cloned().collect();
+                (&entry.module, argv)
             }
         }
     }
+}
 
-    /// A module of the image by the name of a command.
-    fn find(&self, name: &str, path: &str) -> Option<&ModuleFile> {
-        let at = |place: String| {
-            let place = place.replace("//", "/");
-            self.0.modules.get(&place).or_else(|| self.0.modules.get(&format!("{place}.wasm")))
-        };
-        if name.contains('/') {
-            return at(format!("/{}", name.trim_start_matches("./").trim_start_matches('/')));
-        }
-        path.split(':').chain(["/"]).find_map(|folder| at(format!("{folder}/{name}")))
+/// A module of an image by the name of a command.
+fn find<'a>(modules: &'a BTreeMap<String, ModuleFile>, name: &str, path: &str) -> Option<&'a ModuleFile> {
+    let at = |place: String| {
+        let place = place.replace("//", "/");
+        modules.get(&place).or_else(|| modules.get(&format!("{place}.wasm")))
+    };
+    if name.contains('/') {
+        return at(format!("/{}", name.trim_start_matches("./").trim_start_matches('/')));
     }
+    path.split(':').chain(["/"]).find_map(|folder| at(format!("{folder}/{name}")))
 }
 
 impl ModuleFile {
@@ -282,121 +339,6 @@ impl ModuleFile {
         }
         Ok(bytes)
     }
-}
-
-/// Reads a module; its text form is turned into the binary one.
-fn read(path: &Path) -> Result<Vec<u8>, ImageError> {
-    let bytes = read_bounded(path, MAX_MODULE)?;
-    if bytes.starts_with(MAGIC) {
-        look_for_truncation(path, &bytes)?;
-        return Ok(bytes);
-    }
-    let is_text =
-        path.extension().is_some_and(|extension| extension == "wat") || bytes.trim_ascii_start().starts_with(b"(");
-    if !is_text {
-        return Err(ImageError::NotWasm { path: path.to_path_buf(), found: describe(&bytes) });
-    }
-    let text = wat::parse_bytes(&bytes)
-        .map_err(|error| ImageError::Text { path: path.to_path_buf(), detail: text_mistake(&error.to_string()) })?;
-    Ok(text.into_owned())
-}
-
-/// Reads a regular file. Others may have no end, or wait for somebody to write.
-fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, ImageError> {
-    let failed = |error| unreadable(path, error);
-    let metadata = fs::metadata(path).map_err(failed)?;
-    if let Some(kind) = special(metadata.file_type()) {
-        return Err(ImageError::NotAFile { path: path.to_path_buf(), kind });
-    }
-    let mut bytes = Vec::new();
-    if metadata.len() <= limit {
-        // Bounded again: it may grow meanwhile.
-        fs::File::open(path).and_then(|file| file.take(limit + 1).read_to_end(&mut bytes)).map_err(failed)?;
-    }
-    if metadata.len().max(bytes.len() as u64) > limit {
-        return Err(ImageError::TooBig { path: path.to_path_buf(), limit });
-    }
-    Ok(bytes)
-}
-
-/// What it is, if it isn't a regular file.
-fn special(kind: fs::FileType) -> Option<&'static str> {
-    let kinds = [
-        (kind.is_dir(), "directory"),
-        (kind.is_fifo(), "pipe"),
-        (kind.is_socket(), "socket"),
-        (kind.is_char_device() || kind.is_block_device(), "device"),
-    ];
-    kinds.into_iter().find(|(is, _)| *is).map(|(_, name)| name)
-}
-
-/// The mistake and its place in one line, of a message with the piece of text below it.
-fn text_mistake(message: &str) -> String {
-    let mut lines = message.lines();
-    let mistake = lines.next().unwrap_or_default();
-    let mut place =
-        lines.find_map(|line| line.trim_start().strip_prefix("-->")).into_iter().flat_map(|at| at.rsplit(':'));
-    match (place.next(), place.next()) {
-        (Some(column), Some(line)) => format!("line {line}, column {column}: {mistake}"),
-        _ => mistake.to_string(),
-    }
-}
-
-const MAGIC: &[u8] = b"\0asm";
-
-/// What a file is that is no Wasm, for the message.
-fn describe(bytes: &[u8]) -> String {
-    match bytes {
-        [] => "it is empty".into(),
-        [0x7f, b'E', b'L', b'F', ..] => "it is a program or precompiled code in ELF format".into(),
-        [b'#', b'!', ..] => "it is a script".into(),
-        [0x1f, 0x8b, ..] => "it is compressed with gzip".into(),
-        [0, ..] if MAGIC.starts_with(bytes) => "it ends in the middle of the magic number".into(),
-        _ => {
-            let mut found = String::from("it begins with the bytes");
-            for byte in bytes.iter().take(4) {
-                let _ = write!(found, " {byte:02x}");
-            }
-            found + ", Wasm begins with 00 61 73 6d"
-        }
-    }
-}
-
-/// Walks the sections, which modules and components have in the same form, so that a file that is cut off is called so.
-fn look_for_truncation(path: &Path, bytes: &[u8]) -> Result<(), ImageError> {
-    let truncated = |detail: String| ImageError::Truncated { path: path.to_path_buf(), detail };
-    if bytes.len() < 8 {
-        return Err(truncated(format!("it ends after {} bytes, within the header", bytes.len())));
-    }
-    let mut at = 8;
-    while at < bytes.len() {
-        let section = at;
-        at += 1;
-        let size = leb128(bytes, &mut at)
-            .ok_or_else(|| truncated(format!("it ends within the header of the section at byte {section}")))?;
-        let left = bytes.len() - at;
-        if size > left {
-            return Err(truncated(format!(
-                "the section at byte {section} is {size} bytes long, the file has {left} left"
-            )));
-        }
-        at += size;
-    }
-    Ok(())
-}
-
-/// An unsigned LEB128 number of at most 32 bits; none at the end of the file. One that is malformed is left to the validator.
-fn leb128(bytes: &[u8], at: &mut usize) -> Option<usize> {
-    let mut value = 0usize;
-    for shift in [0, 7, 14, 21, 28] {
-        let byte = *bytes.get(*at)?;
-        *at += 1;
-        value |= usize::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    Some(0)
 }
 
 /// Finds the modules of a directory image. Symbolic links are followed as long as they stay inside.
@@ -426,12 +368,28 @@ fn collect(
     Ok(())
 }
 
-fn is_module(path: &Path) -> bool {
-    if path.extension().is_some_and(|extension| extension == "wasm" || extension == "wat") {
-        return true;
+/// The entry that the configuration names. As for a Linux image, `Cmd` is the command where there is no `Entrypoint`; unless it names
+/// no module, then it is arguments for the one that the files name.
+fn configured_entry(
+    path: &Path,
+    config: &ImageConfig,
+    modules: &BTreeMap<String, ModuleFile>,
+) -> Result<Option<Entry>, ImageError> {
+    let search = config.env.iter().find(|(name, _)| name == "PATH").map_or(DEFAULT_PATH, |(_, path)| path);
+    match (config.entrypoint.split_first(), config.cmd.split_first()) {
+        (Some((name, args)), _) => match find(modules, name, search) {
+            Some(module) => {
+                let (module, args, default_args) = (module.clone(), args.to_vec(), config.cmd.clone());
+                Ok(Some(Entry { module, args, default_args }))
+            }
+            None => Err(ImageError::BadEntrypoint { path: path.join("Entrypoint"), entry: name.clone() }),
+        },
+        (None, Some((name, args))) => Ok(find(modules, name, search).map(|module| {
+            let (module, default_args) = (module.clone(), args.to_vec());
+            Entry { module, args: Vec::new(), default_args }
+        })),
+        (None, None) => Ok(None),
     }
-    let mut magic = [0; 4];
-    fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == MAGIC
 }
 
 fn entry_of(

@@ -42,6 +42,6 @@ mod wasi;
 pub use container::{Container, ContainerConfig, Mount, StartError};
 pub use engine::{Engine, EngineConfig, EngineError};
 pub use exec::{Exec, ExecOutput};
-pub use image::{Image, ImageError};
+pub use image::{Image, ImageConfig, ImageError};
 pub use log::{Follower, Line, Log, LogConfig, Stream};
 pub use signal::{Delivery, UnknownSignal};

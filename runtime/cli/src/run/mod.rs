@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use husk_agent::{AgentConfig, AgentError, ImageTable, LocalNode, MemoryReferences, Trouble};
+use husk_agent::{AgentConfig, AgentError, ImageTable, ImagesConfig, LocalNode, MemoryReferences, Trouble};
 use husk_engine::EngineError;
 
 use self::data::Data;
@@ -119,6 +119,7 @@ impl Run {
             data_dir: data.to_owned(),
             cache_dir: self.cache_dir.clone().or_else(cache_folder),
             images: ImageTable::new(self.images.clone()),
+            images_config: ImagesConfig::default(),
             references: Arc::new(MemoryReferences::default()),
             node_name: "husk".into(),
             max_container_restart_period: self.max_container_restart_period.map(|span| span.0),

@@ -104,14 +104,21 @@ impl Pod {
         if reason == reasons::ERR_IMAGE_PULL && self.container(index).image_pull_policy == PullPolicy::IfNotPresent {
             self.pulling(index, out);
         }
-        let (event, text) = match &*reason {
+        // What a pull comes to is shown as it is; of the others upstream shows the words of the event.
+        let (event, text, message) = match &*reason {
             reasons::ERR_IMAGE_NEVER_PULL => {
-                ("ErrImageNeverPull", format!("Container image \"{image}\" is not present with pull policy of Never"))
+                let text = format!("Container image \"{image}\" is not present with pull policy of Never");
+                ("ErrImageNeverPull", text.clone(), text)
             }
             reasons::INVALID_IMAGE_NAME => {
-                ("InspectFailed", format!("Failed to apply default image tag \"{image}\": {message}"))
+                let text = format!("Failed to apply default image tag \"{image}\": {message}");
+                ("InspectFailed", text.clone(), text)
             }
-            _ => ("Failed", format!("Failed to pull image \"{image}\": {message}")),
+            reasons::IMAGE_INSPECT_ERROR => {
+                let text = format!("Failed to inspect image \"{image}\": {message}");
+                ("InspectFailed", text.clone(), text)
+            }
+            _ => ("Failed", format!("Failed to pull image \"{image}\": {message}"), message),
         };
         self.event(out, Some(index), EventKind::Warning, event, text);
         self.event(out, Some(index), EventKind::Warning, "Failed", format!("Error: {reason}"));

@@ -1,12 +1,13 @@
-//! What an `image:` means here: a file, a directory image, or a name of the alias table.
+//! What an `image:` means beside the store: a file, a directory image, or a name of the alias table.
 //!
 //! Manifests written for Linux name images like `registry.k8s.io/busybox:1.27.2`. The alias table gives them a Wasm image that
 //! understands the same commands; registry, tag and digest don't matter for it.
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fmt;
 use std::path::{Path, PathBuf};
+
+use super::reference::{InvalidName, Reference};
 
 /// Well-known images and the guests that stand for them. `--image NAME=PATH` adds to it.
 const ALIASES: &[(&str, &str)] =
@@ -24,24 +25,23 @@ pub struct ImageTable {
     folders: Vec<PathBuf>,
 }
 
-/// Why there is no image.
+/// What a name leads to before anybody has looked into the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NoImage {
-    /// It can't be one.
-    InvalidName(String),
-    /// It isn't on the node.
-    NotFound(String),
+pub(crate) enum Place {
+    /// The user named it, or it is a path.
+    File(PathBuf),
+    /// The same, but nothing is there.
+    Nowhere(String),
+    /// A name that the store may know, and otherwise [`ImageTable::guest`].
+    Name(Reference),
+    /// No image can have that name; a file may.
+    NoName {
+        /// Why not.
+        invalid: String,
+        /// That file.
+        beside: Option<PathBuf>,
+    },
 }
-
-impl fmt::Display for NoImage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::InvalidName(message) | Self::NotFound(message) => f.write_str(message),
-        }
-    }
-}
-
-impl std::error::Error for NoImage {}
 
 impl ImageTable {
     /// The table with `own` entries first, and the guests of this machine.
@@ -49,11 +49,8 @@ impl ImageTable {
         Self { own: own.into_iter().collect(), folders: guest_folders() }
     }
 
-    /// Where the image is. `base` is the folder of the manifest.
-    pub(crate) fn find(&self, image: &str, base: &Path) -> Result<PathBuf, NoImage> {
-        if image.is_empty() || image.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return Err(NoImage::InvalidName(format!("`{image}` is not the name of an image")));
-        }
+    /// What a name leads to. `base` is the folder of the manifest.
+    pub(crate) fn place(&self, image: &str, base: &Path) -> Place {
         let name = short_name(image);
         if let Some(path) = [image, without_tag(image), name].into_iter().find_map(|key| self.own.get(key)) {
             return existing(path.clone(), image);
@@ -61,14 +58,18 @@ impl ImageTable {
         if is_path(image) {
             return existing(base.join(image), image);
         }
+        match image.parse() {
+            Ok(reference) => Place::Name(reference),
+            Err(error) => Place::NoName { invalid: InvalidName::to_string(&error), beside: beside(image, base) },
+        }
+    }
+
+    /// The guest of a well-known name, or a file beside the manifest. The error is for people.
+    pub(crate) fn guest(&self, image: &str, base: &Path) -> Result<PathBuf, String> {
+        let name = short_name(image);
         let guest = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, guest)| guest);
-        if let Some(path) = self.folders.iter().find_map(|folder| guest_in(folder, guest)) {
-            return Ok(path);
-        }
-        if base.join(image).exists() {
-            return Ok(base.join(image));
-        }
-        Err(NoImage::NotFound(self.explain(image, guest)))
+        let known = self.folders.iter().find_map(|folder| guest_in(folder, guest));
+        known.or_else(|| beside(image, base)).ok_or_else(|| self.explain(image, guest))
     }
 
     /// Names that need no path: aliases, then the user's own.
@@ -85,8 +86,8 @@ impl ImageTable {
             );
         }
         format!(
-            "no image `{image}`: it is no file beside the manifest and no known name ({known}); \
-             give it one with --image {}=PATH",
+            "no image `{image}`: it is not in the store, no file beside the manifest and no known name ({known}); \
+             give it one with --image {}=PATH, or import it with `husk image import`",
             short_name(image)
         )
     }
@@ -98,11 +99,16 @@ fn is_path(image: &str) -> bool {
     image.starts_with(['.', '/']) || names_module
 }
 
-fn existing(path: PathBuf, image: &str) -> Result<PathBuf, NoImage> {
-    if path.exists() {
-        return Ok(path);
+fn existing(path: PathBuf, image: &str) -> Place {
+    match path.exists() {
+        true => Place::File(path),
+        false => Place::Nowhere(format!("no image `{image}`: there is no {}", path.display())),
     }
-    Err(NoImage::NotFound(format!("no image `{image}`: there is no {}", path.display())))
+}
+
+fn beside(image: &str, base: &Path) -> Option<PathBuf> {
+    let clean = !image.is_empty() && !image.chars().any(char::is_control);
+    Some(base.join(image)).filter(|path| clean && path.exists())
 }
 
 fn guest_in(folder: &Path, guest: &str) -> Option<PathBuf> {
@@ -156,33 +162,35 @@ mod tests {
             ("busybox:1.28", "toolbox"),
             ("registry.k8s.io/busybox:1.27.2", "toolbox"),
             ("localhost:5000/library/alpine:latest", "toolbox"),
-            ("nginx@sha256:0123", "web"),
             ("toolbox", "toolbox"),
-            ("example.com/redis:7", "web"),
         ] {
-            let found = table.find(image, folder.path()).expect(image);
+            assert!(matches!(table.place(image, folder.path()), Place::Name(_)), "{image}");
+            let found = table.guest(image, folder.path()).expect(image);
             assert_eq!(found, folder.path().join(format!("{guest}.wasm")), "{image}");
         }
+        let own = table.place("example.com/redis:7", folder.path());
+        assert_eq!(own, Place::File(folder.path().join("web.wasm")));
     }
 
     #[test]
     fn paths_are_relative_to_the_manifest() {
         let folder = tempfile::tempdir().expect("a folder");
         let table = table(folder.path());
-        assert!(table.find("./web.wasm", folder.path()).is_ok());
-        assert!(table.find("web.wasm", folder.path()).is_ok());
-        assert!(
-            matches!(table.find("./gone.wasm", folder.path()), Err(NoImage::NotFound(m)) if m.contains("gone.wasm"))
-        );
+        let place = |image: &str| table.place(image, folder.path());
+        assert!(matches!(place("./web.wasm"), Place::File(_)));
+        assert!(matches!(place("web.wasm"), Place::File(_)));
+        assert!(matches!(place("./gone.wasm"), Place::Nowhere(m) if m.contains("gone.wasm")));
     }
 
     #[test]
     fn what_is_missing_is_explained() {
         let folder = tempfile::tempdir().expect("a folder");
         let table = table(folder.path());
-        let said = |image: &str| table.find(image, folder.path()).expect_err(image).to_string();
+        let said = |image: &str| table.guest(image, folder.path()).expect_err(image);
         assert!(said("mysql:8").contains("--image mysql=PATH"));
         assert!(said("pause:3.9").contains("cargo xtask guests"));
-        assert!(matches!(table.find("a b", folder.path()), Err(NoImage::InvalidName(_))));
+        assert!(matches!(table.place("a b", folder.path()), Place::NoName { beside: None, .. }));
+        std::fs::write(folder.path().join("My App"), b"").expect("written");
+        assert!(matches!(table.place("My App", folder.path()), Place::NoName { beside: Some(_), .. }));
     }
 }

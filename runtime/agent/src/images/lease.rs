@@ -1,0 +1,52 @@
+//! Who uses an image says so by a lock on a file, which ends with its process: no image is removed that somebody uses.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::digest::Digest;
+
+/// An image is in use. Taken only while the store is locked.
+#[derive(Debug)]
+pub(crate) struct Lease(File);
+
+impl Lease {
+    /// None where nothing can be written: there nothing is removed either.
+    pub(crate) fn take(folder: &Path, digest: Digest) -> io::Result<Option<Arc<Self>>> {
+        let path = folder.join(digest.hex());
+        let opened = fs::OpenOptions::new().create(true).append(true).open(path);
+        let file = match opened {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        file.lock_shared()?;
+        touch(&file);
+        Ok(Some(Arc::new(Self(file))))
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        touch(&self.0);
+    }
+}
+
+/// Whether anybody uses the image, in whatever process.
+pub(crate) fn is_held(folder: &Path, digest: Digest) -> bool {
+    let file = File::open(folder.join(digest.hex()));
+    file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
+/// When it was last taken or given back.
+pub(crate) fn last_used(folder: &Path, digest: Digest) -> Option<SystemTime> {
+    fs::metadata(folder.join(digest.hex())).and_then(|metadata| metadata.modified()).ok()
+}
+
+fn touch(file: &File) {
+    if let Err(error) = file.set_modified(SystemTime::now()) {
+        tracing::debug!("when an image was used can't be noted: {error}");
+    }
+}
