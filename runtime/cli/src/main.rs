@@ -1,6 +1,7 @@
 //! The `husk` binary: runs Kubernetes Pods of WebAssembly modules, checks their manifests, and plays their lives in virtual time.
 
 mod check;
+mod image;
 mod manifest;
 mod out;
 mod run;
@@ -42,6 +43,9 @@ enum Verb {
     /// Play a pod's life in virtual time: a table, and a picture
     #[command(after_help = SIMULATE_HELP)]
     Simulate(simulate::Simulate),
+    /// The images of this device: list, import, inspect, remove
+    #[command(after_help = IMAGE_HELP)]
+    Image(image::Image),
     /// Write completions for a shell
     #[command(after_help = COMPLETIONS_HELP)]
     Completions {
@@ -99,6 +103,16 @@ Examples:
   husk simulate pod.yaml --scenario bad-day.yaml --svg bad-day.svg
   husk simulate pod.yaml --until 1h -o json | jq '.changes[] | select(.warning)'";
 
+const IMAGE_HELP: &str = "\
+Works on the agent's store of images, whether the agent runs or not. Images that a pod uses can't be removed.
+
+Examples:
+  husk image import web.tar                          an OCI image layout, as `skopeo copy … oci-archive:web.tar` makes it
+  husk image import ./app.wasm --name app:1.0
+  husk image ls
+  husk image rm app:1.0
+  husk image gc --all";
+
 const COMPLETIONS_HELP: &str = "\
 Examples:
   husk completions bash > ~/.local/share/bash-completion/completions/husk
@@ -110,6 +124,7 @@ fn main() -> ExitCode {
         Verb::Run(run) => run.run(),
         Verb::Check(check) => Ok(check.run()),
         Verb::Simulate(simulate) => simulate.run(),
+        Verb::Image(image) => image.run(),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "husk", &mut script);

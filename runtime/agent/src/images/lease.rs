@@ -34,8 +34,10 @@ impl Drop for Lease {
     }
 }
 
-/// Whether anybody uses the image, in whatever process.
+/// Whether anybody uses the image, in whatever process. Who asks locks it for a moment, so one asks after the other.
 pub(crate) fn is_held(folder: &Path, digest: Digest) -> bool {
+    let turn = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
+    let _turn = turn.inspect_err(|error| tracing::debug!("{}: {error}", folder.display()));
     let file = File::open(folder.join(digest.hex()));
     file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
 }

@@ -92,9 +92,9 @@ fn pull_from_layout(path: &Path, reference: &Reference, store: &ImageStore) -> R
     let names = [reference.tagged()];
     let names = if reference.has_tag() { &names[..] } else { &[] };
     let origin = Origin::Layout(&layout, descriptor);
-    // Most pulls of a newest image find the one that is there.
+    // Most pulls of a newest image find the one that is there. One that is damaged there is fetched again.
     if let Some(digest) = origin.digest()?
-        && store.has(digest)?
+        && store.hold(&reference.of_content(digest)).is_ok_and(|held| held.is_some())
     {
         store.name(digest, names)?;
         return Ok(Some(digest));

@@ -118,13 +118,13 @@ impl ImageStore {
         let mut index = self.index()?;
         let digest = resolve(&index, name)?;
         let names = index.names(digest);
-        let by_name = name.parse::<Reference>().ok().filter(|reference| reference.digest().is_none());
-        let gone = match by_name {
-            Some(reference) if names.len() > 1 => {
-                index.references.remove(&reference.tagged());
-                vec![reference.tagged()]
+        let tagged = name.parse::<Reference>().map(|reference| reference.tagged()).unwrap_or_default();
+        let gone = match names.len() > 1 && index.references.get(&tagged) == Some(&digest) {
+            true => {
+                index.references.remove(&tagged);
+                vec![tagged]
             }
-            _ => {
+            false => {
                 if lease::is_held(&self.leases(), digest) {
                     return Err(StoreError::InUse(name.into()));
                 }
@@ -268,15 +268,6 @@ impl ImageStore {
         self.opened().remove(&digest);
         self.sweep(&index);
         Ok(())
-    }
-
-    /// Whether the image is there, whole as far as can be seen without reading it.
-    pub(crate) fn has(&self, digest: Digest) -> Result<bool, StoreError> {
-        let _lock = self.lock_shared()?;
-        Ok(self.index()?.images.get(&digest).is_some_and(|record| {
-            let root = record.files.is_none() || self.root(digest).is_dir();
-            root && record.blobs.iter().all(|blob| self.blob(*blob).is_file())
-        }))
     }
 
     /// Gives an image that is there more names.

@@ -1,0 +1,6 @@
+//! Images on the node.
+
+mod layout;
+mod pods;
+mod store;
+mod support;
