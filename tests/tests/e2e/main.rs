@@ -7,6 +7,7 @@ mod guests;
 mod http_probes;
 mod https;
 mod husk;
+mod images;
 mod interrupts;
 mod readers;
 mod rows;

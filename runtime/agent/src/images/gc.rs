@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn the_disk_is_brought_below_the_low_threshold_once_it_is_above_the_high_one() {
         let config = ImagesConfig::default();
-        for (available, excess) in [(1000, 0), (200, 0), (151, 0), (150, 50), (100, 100), (0, 200)] {
+        for (available, excess) in [(1000, 0), (200, 0), (160, 0), (159, 41), (150, 50), (100, 100), (0, 200)] {
             assert_eq!(Disk { capacity: 1000, available }.excess(&config), excess, "{available}");
         }
         assert_eq!(Disk { capacity: 0, available: 0 }.excess(&config), 0);

@@ -12,7 +12,7 @@ use husk_core::reasons;
 use husk_core::spec::PullPolicy;
 use husk_engine::{Image, ImageError};
 use tokio::sync::Mutex;
-use tokio::time::{Interval, MissedTickBehavior};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use super::config::ImagesConfig;
 use super::error::StoreError;
@@ -171,9 +171,10 @@ impl Images {
         }
     }
 
-    /// When to look at the disk.
+    /// When to look at the disk. Not at once: an agent that was restarted doesn't know its pods yet.
     pub(crate) fn collections(&self) -> Interval {
-        let mut collections = tokio::time::interval(self.0.config.gc_period.max(Duration::from_millis(1)));
+        let period = self.0.config.gc_period.max(Duration::from_millis(1));
+        let mut collections = tokio::time::interval_at(Instant::now() + period, period);
         collections.set_missed_tick_behavior(MissedTickBehavior::Delay);
         collections
     }

@@ -150,27 +150,29 @@ async fn layers_become_the_root_and_the_configuration_is_honoured() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_disk_has_no_room_for_goes_but_nothing_that_a_pod_needs() {
     let device = Device::new();
-    import(&device, "unused:1", 1);
-    import(&device, "used:1", 2);
-    device.store().import(&device.forever(), Some("forever:1")).expect("imported");
+    fs::create_dir(device.path("stick"))
+        .and_then(|()| fs::rename(device.forever(), device.path("stick/forever.wasm")))
+        .expect("moved");
     let config = ImagesConfig {
         high_threshold_percent: 1,
         low_threshold_percent: 0,
         minimum_age: Duration::ZERO,
         gc_period: Duration::from_millis(20),
-        ..ImagesConfig::default()
+        ..ImagesConfig::default().with_source(device.path("stick"))
     };
     let names = |store: &ImageStore| {
         store.list().expect("a list").into_iter().flat_map(|image| image.names).collect::<Vec<_>>()
     };
     let node = device.node(config);
-    // One pod runs, the other one can't yet: its image is missing beside the one that is there.
-    let running = device.apply(&node, "forever:1", "Never");
+    // One pod runs, the other one can't yet: its image is missing beside the one that comes now.
+    let running = device.apply(&node, "forever", "IfNotPresent");
     device.apply_after(&node, "missing:1", "used:1");
     Seen::of(&node, &running).until(Seen::is_running).await;
+    import(&device, "used:1", 2);
+    import(&device, "unused:1", 1);
     support::until(|| !names(&device.store()).contains(&"docker.io/library/unused:1".into())).await;
-    assert_eq!(names(&device.store()), ["docker.io/library/forever:1", "docker.io/library/used:1"]);
-    let refused = device.store().remove("forever:1").expect_err("in use");
+    assert_eq!(names(&device.store()), ["docker.io/library/forever:latest", "docker.io/library/used:1"]);
+    let refused = device.store().remove("forever").expect_err("in use");
     assert!(refused.to_string().contains("in use"), "{refused}");
     node.shutdown().await.expect("in order");
     assert_eq!(device.store().prune().expect("collected").removed.len(), 2);
