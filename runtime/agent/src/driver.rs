@@ -24,7 +24,7 @@ use crate::instance::{self, MessagePolicy};
 use crate::local::{AgentConfig, pod_folder};
 use crate::logs::Logs;
 use crate::notice::{ContainerView, Notice};
-use crate::pod::{LocalPod, Sandbox, Work, containers};
+use crate::pod::{LocalPod, Sandbox, Work};
 use crate::probes::Target;
 use crate::process::ThisMachine;
 use crate::volumes::Volumes;
@@ -331,8 +331,7 @@ impl Driver {
 
     /// Removes images that the disk has no room for, but none that a pod of this node may need.
     fn collect_images(&self) {
-        let containers = self.pods.values().flat_map(|local| containers(local.pod.spec.as_ref()));
-        let wanted = containers.filter_map(|container| container.image.clone()).collect();
+        let wanted = self.pods.values().flat_map(LocalPod::image_names).collect();
         let images = self.images.clone();
         tokio::spawn(async move { images.collect_and_tell(wanted).await });
     }

@@ -91,6 +91,13 @@ impl LocalPod {
         self.sandbox = Some(Arc::new(sandbox));
     }
 
+    /// The images that it needs, as written.
+    pub(crate) fn image_names(&self) -> impl Iterator<Item = String> {
+        let spec = self.pod.spec.as_ref();
+        let all = containers(spec).cloned().chain(ephemeral_containers(spec));
+        all.filter_map(|container| container.image)
+    }
+
     /// The container of that name.
     pub(crate) fn container(&self, name: &str) -> Option<&Container> {
         containers(self.pod.spec.as_ref()).chain(&self.ephemeral).find(|container| container.name == name)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use husk_agent::{AgentConfig, ImageTable, LocalNode, MemoryReferences, Notice};
+use husk_agent::{AgentConfig, ImageTable, ImagesConfig, LocalNode, MemoryReferences, Notice};
 use husk_api::{Wall, status_object};
 use husk_apiserver::{Api, Device, Key, Listener, Memory, Objects, RESOURCES, Resource, Shared, serve};
 use husk_core::io::PodUid;
@@ -36,6 +36,7 @@ impl World {
             data_dir: folder.path().join("data"),
             cache_dir: Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("modules")),
             images: ImageTable::new([("toolbox".into(), guest("toolbox.wasm"))]),
+            images_config: ImagesConfig::default(),
             references: Arc::new(MemoryReferences::default()),
             node_name: "device".into(),
             // A container that crashes is back in a moment.

@@ -165,9 +165,10 @@ async fn what_the_disk_has_no_room_for_goes_but_nothing_that_a_pod_needs() {
     };
     let node = device.node(config);
     // One pod runs, the other one can't yet: its image is missing beside the one that comes now.
+    let notices = node.watch();
     let running = device.apply(&node, "forever", "IfNotPresent");
     device.apply_after(&node, "missing:1", "used:1");
-    Seen::of(&node, &running).until(Seen::is_running).await;
+    Seen::of(notices, running).until(Seen::is_running).await;
     import(&device, "used:1", 2);
     import(&device, "unused:1", 1);
     support::until(|| !names(&device.store()).contains(&"docker.io/library/unused:1".into())).await;

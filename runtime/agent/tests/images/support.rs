@@ -136,7 +136,7 @@ impl Device {
         let node = self.node(config);
         let notices = node.watch();
         let pod = self.apply(&node, image, policy);
-        let mut seen = Seen { notices, pod: pod.uid, status: ContainerStatus::default(), events: Vec::new() };
+        let mut seen = Seen::of(notices, pod);
         seen.until(enough).await;
         node.shutdown().await.expect("in order");
         seen
@@ -153,9 +153,8 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    pub(crate) fn of(node: &LocalNode, pod: &PodHandle) -> Self {
-        let status = ContainerStatus::default();
-        Self { notices: node.watch(), pod: pod.uid.clone(), status, events: Vec::new() }
+    pub(crate) fn of(notices: Receiver<Notice>, pod: PodHandle) -> Self {
+        Self { notices, pod: pod.uid, status: ContainerStatus::default(), events: Vec::new() }
     }
 
     pub(crate) async fn until(&mut self, enough: impl Fn(&Self) -> bool) {
