@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-use crate::decode::{Decoded, Document, decode};
+use crate::decode::{self, Decoded, Document, Others, decode};
 use crate::object::{Object, pod_of};
 use crate::problem::Problem;
 use crate::validate::{ErrorKind, FieldError, validate_pod};
@@ -14,7 +14,15 @@ use crate::{DEFAULT_NAMESPACE, default_pod};
 ///
 /// Nothing may be started if there are errors.
 pub fn check(text: &str, file: &str) -> Decoded {
-    let mut decoded = decode(text, file);
+    checked(decode(text, file), file)
+}
+
+/// The same for a manifest that may hold objects of other kinds, which a server will check.
+pub fn check_with_others(text: &str, file: &str) -> Decoded {
+    checked(decode::read(text, file, Others::AreLeft), file)
+}
+
+fn checked(mut decoded: Decoded, file: &str) -> Decoded {
     let mut found = Vec::new();
     let mut first_of: BTreeMap<(&str, String, String), &Document> = BTreeMap::new();
     for document in &decoded.documents {

@@ -4,6 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use crate::problem::Problem;
+use crate::raw::repeated_keys;
 use crate::schema::{KINDS, Kind};
 use crate::strict::{self, Findings, Found};
 use crate::suggest;
@@ -53,8 +54,21 @@ impl Document {
 /// Fields are read strictly: an unknown or repeated field and a wrong type is an error, with its document, line and path.
 /// Whether the values make sense is another question: see [`crate::check`].
 pub fn decode(text: &str, file: &str) -> Decoded {
+    read(text, file, Others::AreErrors)
+}
+
+/// What becomes of objects of kinds that aren't taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Others {
+    /// They are errors.
+    AreErrors,
+    /// They are somebody else's: only keys that are repeated are errors, because nobody sees them later.
+    AreLeft,
+}
+
+pub(crate) fn read(text: &str, file: &str, others: Others) -> Decoded {
     let (nodes, stop) = yaml::documents(text);
-    let mut reading = Reading { file, decoded: Decoded::default() };
+    let mut reading = Reading { file, others, decoded: Decoded::default() };
     let is_empty = nodes.is_empty() && stop.is_none();
     for (index, node) in nodes {
         reading.document(index, node, "");
@@ -78,6 +92,7 @@ pub fn decode(text: &str, file: &str) -> Decoded {
 
 struct Reading<'a> {
     file: &'a str,
+    others: Others,
     decoded: Decoded,
 }
 
@@ -92,6 +107,16 @@ impl Reading<'_> {
         let (version, kind) = (node.text("apiVersion").unwrap_or(""), node.text("kind").unwrap_or(""));
         if kind == "List" && version == "v1" {
             return self.list(index, node, prefix);
+        }
+        let is_taken = KINDS.iter().any(|known| known.kind == kind);
+        if self.others == Others::AreLeft && !is_taken && !kind.is_empty() && !version.is_empty() {
+            let mut repeated = Vec::new();
+            repeated_keys(&node, "", &mut repeated);
+            for path in repeated {
+                let line = Some(node.line_of(&path));
+                self.error(index, line, &path, "the key is repeated; remove one of them".into());
+            }
+            return;
         }
         match known_kind(version, kind) {
             Ok(known) => self.object(index, node, prefix, known),

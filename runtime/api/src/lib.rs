@@ -28,10 +28,11 @@ mod strict;
 mod suggest;
 mod tree;
 mod validate;
+mod written;
 mod yaml;
 
 pub use age::age;
-pub use check::check;
+pub use check::{check, check_with_others};
 pub use core_spec::{as_container, core_meta, core_spec};
 pub use decode::{Decoded, Document, decode, pod_from_json};
 pub use defaults::{default_json, default_object, default_pod, default_template};
@@ -50,6 +51,7 @@ pub use validate::{
     ErrorKind, FieldError, Gates, ObjectRules, Report, Subresource, drop_disabled_fields, validate_pod,
     validate_pod_update, validate_pod_with,
 };
+pub use written::{Written, written};
 pub use yaml::{MAX_BYTES, MAX_DEPTH, MAX_UNFOLDED_BYTES, MAX_VALUES};
 
 pub use k8s_openapi::api::core::v1 as k8s;

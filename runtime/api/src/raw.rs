@@ -39,7 +39,8 @@ pub fn json_of_yaml(text: &str) -> Result<RawObject, Problem> {
     Ok(RawObject { value: node.to_json(), repeated })
 }
 
-fn repeated_keys(node: &Node, path: &str, found: &mut Vec<String>) {
+/// Paths of keys that stand in a map twice.
+pub(crate) fn repeated_keys(node: &Node, path: &str, found: &mut Vec<String>) {
     match &node.value {
         Value::List(items) => {
             for (index, item) in items.iter().enumerate() {

@@ -42,10 +42,15 @@ impl Check {
 
 /// Prints warnings and errors, each on a line that says where.
 pub(crate) fn report(manifests: &Manifests) {
-    for warning in &manifests.warnings {
+    problems(&manifests.warnings, &manifests.errors);
+}
+
+/// The same for what isn't run from here.
+pub(crate) fn problems(warnings: &[Problem], errors: &[Problem]) {
+    for warning in warnings {
         err(line(&style::yellow("warning"), warning));
     }
-    for error in &manifests.errors {
+    for error in errors {
         err(line(&style::red("error"), error));
     }
 }

@@ -1,6 +1,7 @@
 //! The `husk` binary: runs Kubernetes Pods of WebAssembly modules, checks their manifests, and plays their lives in virtual time.
 
 mod check;
+mod client;
 mod image;
 mod manifest;
 mod out;
@@ -30,7 +31,9 @@ const HELP: &str = "\
 A first tour:
   husk check pod.yaml                       what is wrong with this manifest?
   husk simulate pod.yaml                    what will the kubelet's rules make of it?
-  husk run pod.yaml                         run it, here, now";
+  husk run pod.yaml                         run it, here, now
+  husk apply -f pod.yaml                    have it run by an agent
+  husk get pods                             what does the agent run?";
 
 #[derive(Subcommand)]
 enum Verb {
@@ -46,6 +49,8 @@ enum Verb {
     /// The images of this device: list, import, inspect, remove
     #[command(after_help = IMAGE_HELP)]
     Image(image::Image),
+    #[command(flatten)]
+    Client(client::Verb),
     /// Write completions for a shell
     #[command(after_help = COMPLETIONS_HELP)]
     Completions {
@@ -125,6 +130,7 @@ fn main() -> ExitCode {
         Verb::Check(check) => Ok(check.run()),
         Verb::Simulate(simulate) => simulate.run(),
         Verb::Image(image) => image.run(),
+        Verb::Client(verb) => Ok(verb.run()),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "husk", &mut script);

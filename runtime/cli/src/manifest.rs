@@ -80,7 +80,7 @@ pub(crate) fn read(files: &[PathBuf]) -> Manifests {
 }
 
 /// The text of a file that is not too long to be a manifest.
-fn text_of(path: &Path) -> Result<String, String> {
+pub(crate) fn text_of(path: &Path) -> Result<String, String> {
     let limit = u64::try_from(husk_api::MAX_BYTES).unwrap_or(u64::MAX);
     let mut bytes = Vec::new();
     let read = match path.to_str() {

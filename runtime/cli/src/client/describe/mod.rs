@@ -1,0 +1,166 @@
+//! `husk describe`: everything there is to know about objects, for people.
+
+mod any;
+mod container;
+mod node;
+mod pod;
+mod text;
+mod volume;
+
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use self::text::Text;
+use super::connection::{Agent, Ask, Connection};
+use super::failure::Failure;
+use super::files::Files;
+use super::happenings::{interval, last};
+use super::output::{self, name_of, text};
+use super::query::Query;
+use super::resources::{Resources, items};
+use super::target::{Namespace, Selectors, Target, found, targets};
+
+/// What `husk describe` is asked.
+#[derive(Args, Debug)]
+pub(crate) struct Describe {
+    /// What: `pod web`, `pod/web cm/settings`, `pods -l app=web`, or the beginning of a name
+    #[arg(value_name = "TYPE[/NAME] [NAME]", required_unless_present = "filename")]
+    what: Vec<String>,
+    #[command(flatten)]
+    files: Files,
+    #[command(flatten)]
+    namespace: Namespace,
+    /// In all namespaces
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    #[command(flatten)]
+    selectors: Selectors,
+    /// With what happened to it
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set)]
+    show_events: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+impl Describe {
+    /// Describes them.
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let agent = self.connection.agent();
+        let resources = Resources::of(&agent).await?;
+        let mut described = Vec::new();
+        if self.files.is_empty() {
+            let targets = targets(&resources, &self.what)?;
+            if self.all_namespaces && targets.iter().any(|target| target.name.is_some()) {
+                return Err(Failure::other("a resource cannot be retrieved by name across all namespaces"));
+            }
+            let namespace = (!self.all_namespaces).then(|| self.namespace.name());
+            for target in targets {
+                described.extend(self.matching(&agent, &target, namespace).await?);
+            }
+        } else {
+            for (target, namespace) in self.files.targets(&resources, &self.namespace)? {
+                let object = agent.json(Ask::get(target.path(namespace.as_deref()))).await?;
+                described.push((target, object));
+            }
+        }
+        if described.is_empty() {
+            crate::out::err(match self.all_namespaces {
+                true => "No resources found".to_owned(),
+                false => format!("No resources found in {} namespace.", self.namespace.name()),
+            });
+        }
+        for (index, (target, object)) in described.iter().enumerate() {
+            if index > 0 {
+                output::line("\n")?;
+            }
+            let text = self.describe(&agent, target, object).await?;
+            output::bytes(text.aligned().as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// The object of that name, or those whose names begin so.
+    async fn matching(
+        &self,
+        agent: &Agent,
+        target: &Target,
+        namespace: Option<&str>,
+    ) -> Result<Vec<(Target, Value)>, Failure> {
+        match found(agent, std::slice::from_ref(target), namespace, &self.selectors).await {
+            Err(error) if error.is_not_found() && target.name.is_some() => {
+                let prefix = target.name.as_deref().unwrap_or_default();
+                let all = Target { name: None, ..target.clone() };
+                let mut found = found(agent, &[all], namespace, &Selectors::default()).await?;
+                found.retain(|(_, object)| name_of(object).starts_with(prefix));
+                if found.is_empty() { Err(error) } else { Ok(found) }
+            }
+            result => result,
+        }
+    }
+
+    async fn describe(&self, agent: &Agent, target: &Target, object: &Value) -> Result<Text, Failure> {
+        let mut text = Text::default();
+        match (target.resource.group.as_str(), target.resource.kind.as_str()) {
+            ("", "Pod") => pod::describe(&mut text, object),
+            ("", "Node") => {
+                let query = Query::default().with(
+                    "fieldSelector",
+                    format!("spec.nodeName={},status.phase!=Succeeded,status.phase!=Failed", name_of(object)),
+                );
+                let pods = agent.json(Ask::get("/api/v1/pods").query(query)).await?;
+                node::describe(&mut text, object, items(&pods["items"]));
+            }
+            ("", "Secret") => any::secret(&mut text, object),
+            ("", "ConfigMap") => any::config_map(&mut text, object),
+            ("", "Namespace") => any::namespace(&mut text, object),
+            _ => any::describe(&mut text, object),
+        }
+        // What happens to a namespace happens to what is in it.
+        if self.show_events && target.resource.kind != "Namespace" {
+            self.events(agent, object, &mut text).await?;
+        }
+        Ok(text)
+    }
+
+    async fn events(&self, agent: &Agent, object: &Value, described: &mut Text) -> Result<(), Failure> {
+        let metadata = &object["metadata"];
+        let query = Query::default().with(
+            "fieldSelector",
+            format!(
+                "involvedObject.name={},involvedObject.kind={},involvedObject.uid={}",
+                text(&metadata["name"]),
+                text(&object["kind"]),
+                text(&metadata["uid"])
+            ),
+        );
+        let list = agent.json(Ask::get("/api/v1/events").query(query)).await?;
+        let mut events: Vec<&Value> = items(&list["items"]).iter().collect();
+        if events.is_empty() {
+            described.pair(0, "Events", text::NONE);
+            return Ok(());
+        }
+        events.sort_by_key(|event| last(event));
+        let now = Timestamp::now();
+        described.line(0, "Events:");
+        described.line(1, "Type\tReason\tAge\tFrom\tMessage");
+        described.line(1, "----\t------\t----\t----\t-------");
+        for event in events {
+            let source = match text(&event["source"]["component"]) {
+                "" => text(&event["reportingComponent"]),
+                source => source,
+            };
+            described.line(
+                1,
+                format_args!(
+                    "{}\t{}\t{}\t{source}\t{}",
+                    text(&event["type"]),
+                    text(&event["reason"]),
+                    interval(event, now),
+                    text(&event["message"]).trim().replace(['\n', '\t'], " ")
+                ),
+            );
+        }
+        Ok(())
+    }
+}

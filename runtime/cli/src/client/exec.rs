@@ -1,0 +1,123 @@
+//! `husk exec` and `husk attach`: into containers.
+
+use clap::Args;
+
+use super::connection::{Agent, Ask, Connection};
+use super::containers;
+use super::failure::Failure;
+use super::output::text;
+use super::process::{Manner, converse};
+use super::query::{Query, encoded};
+use super::target::{Namespace, pod_named};
+
+/// What `husk exec` is asked.
+#[derive(Args, Debug)]
+pub(crate) struct Exec {
+    /// The pod: `web` or `pod/web`
+    #[arg(value_name = "POD")]
+    pod: String,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+    #[command(flatten)]
+    into: Entrance,
+}
+
+/// What `husk attach` is asked.
+#[derive(Args, Debug)]
+pub(crate) struct Attach {
+    /// The pod: `web` or `pod/web`
+    #[arg(value_name = "POD")]
+    pod: String,
+    #[command(flatten)]
+    into: Entrance,
+}
+
+/// Into which container, and how.
+#[derive(Args, Debug)]
+struct Entrance {
+    /// The container; by default the first of the pod, or the one that it names in an annotation
+    #[arg(short, long, value_name = "NAME")]
+    container: Option<String>,
+    /// Pass on standard input
+    #[arg(short = 'i', long)]
+    stdin: bool,
+    /// Give it a terminal
+    #[arg(short, long)]
+    tty: bool,
+    /// Say nothing but what the process says
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    namespace: Namespace,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+impl Exec {
+    /// Runs it; its exit code is ours.
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let agent = self.into.connection.agent();
+        let name = pod_named(&agent, &self.pod).await?;
+        let container = self.into.container(&agent, &name).await?;
+        let query = Query::default().with("container", container);
+        let query = self.command.iter().fold(query, |query, word| query.with("command", word));
+        let manner = Manner { stdin: self.into.stdin, tty: self.into.tty };
+        converse(&agent, &path(self.into.namespace.name(), &name, "exec"), query, manner).await
+    }
+}
+
+impl Attach {
+    /// Connects; what the process exits with is our exit code.
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let agent = self.into.connection.agent();
+        let name = pod_named(&agent, &self.pod).await?;
+        let container = self.into.container(&agent, &name).await?;
+        let manner = Manner { stdin: self.into.stdin, tty: self.into.tty };
+        if !self.into.quiet {
+            prompt_hint(manner);
+        }
+        attach(&agent, self.into.namespace.name(), &name, &container, manner).await
+    }
+}
+
+impl Entrance {
+    async fn container(&self, agent: &Agent, name: &str) -> Result<String, Failure> {
+        let pod = agent.json(Ask::get(path(self.namespace.name(), name, ""))).await?;
+        let phase = text(&pod["status"]["phase"]);
+        if ["Succeeded", "Failed"].contains(&phase) {
+            return Err(Failure::Other(format!(
+                "cannot exec into a container in a completed pod; current phase is {phase}"
+            )));
+        }
+        match &self.container {
+            // The server knows whether there is one of that name.
+            Some(container) => Ok(container.clone()),
+            None => Ok(containers::default(&pod, self.quiet)?.to_owned()),
+        }
+    }
+}
+
+/// Connects to a container's own process.
+pub(crate) async fn attach(
+    agent: &Agent,
+    namespace: &str,
+    pod: &str,
+    container: &str,
+    manner: Manner,
+) -> Result<(), Failure> {
+    converse(agent, &path(namespace, pod, "attach"), Query::default().with("container", container), manner).await
+}
+
+/// A shell that waits looks like one that hangs.
+pub(crate) fn prompt_hint(manner: Manner) {
+    if manner.stdin && manner.tty {
+        crate::out::err("If you don't see a command prompt, try pressing enter.");
+    }
+}
+
+/// The path of a pod or of something below it.
+pub(crate) fn path(namespace: &str, pod: &str, below: &str) -> String {
+    let path = format!("/api/v1/namespaces/{}/pods/{}", encoded(namespace), encoded(pod));
+    if below.is_empty() { path } else { format!("{path}/{below}") }
+}

@@ -1,0 +1,407 @@
+//! `husk get`: objects as a table, YAML, JSON or names.
+
+use std::collections::BTreeSet;
+
+use clap::Args;
+use serde_json::Value;
+
+use super::connection::{Agent, Ask, Connection};
+use super::failure::Failure;
+use super::files::Files;
+use super::output::{Form, Printer, line, text};
+use super::query::Query;
+use super::resources::{Resource, Resources, items};
+use super::stream::Watch;
+use super::table::{Columns, cell};
+use super::target::{Namespace, Selectors, Target, targets};
+use crate::out::err;
+
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+/// So many objects come in one answer.
+const PAGE: usize = 500;
+
+/// What `husk get` is asked.
+#[derive(Args, Debug)]
+pub(crate) struct Get {
+    /// What: `pods`, `po web db`, `pod/web cm/settings`, `pods,cm`, `all`
+    #[arg(value_name = "TYPE[/NAME] [NAME]", required_unless_present = "filename")]
+    what: Vec<String>,
+    #[command(flatten)]
+    files: Files,
+    #[command(flatten)]
+    namespace: Namespace,
+    /// In all namespaces
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    #[command(flatten)]
+    selectors: Selectors,
+    /// The form: json, yaml, name, wide, jsonpath=TEMPLATE, custom-columns=HEADING:PATH,…
+    #[arg(short, long, value_name = "FORM", value_parser = Form::parse, default_value = "", hide_default_value = true)]
+    output: Form,
+    /// Go on and show what changes
+    #[arg(short, long)]
+    watch: bool,
+    /// Show what changes, but not what there is
+    #[arg(long)]
+    watch_only: bool,
+    /// Say of each change what it is: ADDED, MODIFIED or DELETED
+    #[arg(long)]
+    output_watch_events: bool,
+    /// With the labels in a column
+    #[arg(long)]
+    show_labels: bool,
+    /// With columns for these labels
+    #[arg(short = 'L', long, value_name = "LABELS", value_delimiter = ',')]
+    label_columns: Vec<String>,
+    /// With the resource before each name
+    #[arg(long)]
+    show_kind: bool,
+    /// Without the line above the table
+    #[arg(long)]
+    no_headers: bool,
+    /// An object that isn't there is no error
+    #[arg(long)]
+    ignore_not_found: bool,
+    /// With `metadata.managedFields` in YAML and JSON
+    #[arg(long)]
+    show_managed_fields: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+impl Get {
+    /// Shows it.
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let agent = self.connection.agent();
+        let resources = Resources::of(&agent).await?;
+        let targets = if self.files.is_empty() {
+            targets(&resources, &self.what)?.into_iter().map(|target| (target, None)).collect()
+        } else {
+            self.files.targets(&resources, &self.namespace)?
+        };
+        if self.all_namespaces && targets.iter().any(|(target, _)| target.name.is_some()) {
+            return Err(Failure::other("a resource cannot be retrieved by name across all namespaces"));
+        }
+        if !self.selectors.is_empty() && targets.iter().any(|(target, _)| target.name.is_some()) {
+            return Err(Failure::other("name cannot be provided when a selector is specified"));
+        }
+        if self.watch || self.watch_only {
+            return self.watch(&agent, &targets).await;
+        }
+        match &self.output {
+            Form::Table { is_wide } => self.tables(&agent, &targets, *is_wide).await,
+            _ => self.objects(&agent, targets).await,
+        }
+    }
+
+    fn printer(&self) -> Printer {
+        Printer::new(self.output.clone()).keep_managed_fields(self.show_managed_fields).no_headers(self.no_headers)
+    }
+
+    fn namespace_of<'a>(&'a self, own: &'a Option<String>) -> Option<&'a str> {
+        match own {
+            _ if self.all_namespaces => None,
+            Some(namespace) => Some(namespace),
+            None => Some(self.namespace.name()),
+        }
+    }
+
+    fn ask<'a>(&self, target: &Target, own: &Option<String>, query: Query) -> Ask<'a> {
+        Ask::get(target.path(self.namespace_of(own))).query(query)
+    }
+
+    /// Whether an error is one to go on after: told at the end.
+    fn missing(&self, error: Failure) -> Result<Option<Failure>, Failure> {
+        match error {
+            error if !error.is_not_found() => Err(error),
+            _ if self.ignore_not_found => Ok(None),
+            error => Ok(Some(error)),
+        }
+    }
+
+    async fn objects(&self, agent: &Agent, targets: Vec<(Target, Option<String>)>) -> Result<(), Failure> {
+        let mut found = Vec::new();
+        let mut missing = Vec::new();
+        for (target, own) in &targets {
+            let resource = target.resource.as_ref();
+            if target.name.is_some() {
+                match agent.json(self.ask(target, own, Query::default())).await {
+                    Ok(object) => found.push((object, resource)),
+                    Err(error) => missing.extend(self.missing(error)?),
+                }
+                continue;
+            }
+            for page in self.pages(agent, target, own, "application/json").await? {
+                found.extend(items(&page["items"]).iter().map(|object| (object.clone(), resource)));
+            }
+        }
+        let mut printer = self.printer();
+        let is_one = targets.len() == 1 && targets[0].0.name.is_some();
+        match found.as_slice() {
+            [(object, resource)] if is_one => printer.object(object, resource)?,
+            [] if is_one || !missing.is_empty() => {}
+            _ => printer.list(found)?,
+        }
+        told(missing)
+    }
+
+    /// All pages of a list.
+    async fn pages(
+        &self,
+        agent: &Agent,
+        target: &Target,
+        own: &Option<String>,
+        accept: &str,
+    ) -> Result<Vec<Value>, Failure> {
+        let mut pages: Vec<Value> = Vec::new();
+        loop {
+            let next = pages.last().map(|page| text(&page["metadata"]["continue"])).filter(|next| !next.is_empty());
+            let query = match next {
+                Some(next) => self.selectors.query().with("limit", PAGE).with("continue", next),
+                None if pages.is_empty() => self.selectors.query().with("limit", PAGE),
+                None => return Ok(pages),
+            };
+            pages.push(agent.json(self.ask(target, own, query).accept(accept)).await?);
+        }
+    }
+
+    async fn tables(&self, agent: &Agent, targets: &[(Target, Option<String>)], is_wide: bool) -> Result<(), Failure> {
+        let kinds: BTreeSet<String> = targets.iter().map(|(target, _)| target.resource.qualified()).collect();
+        let shows_kind = self.show_kind || kinds.len() > 1;
+        let mut missing = Vec::new();
+        // Objects of one resource share a table.
+        let mut tables: Vec<(&Resource, Rows)> = Vec::new();
+        for (target, own) in targets {
+            let pages = match &target.name {
+                Some(_) => {
+                    agent.json(self.ask(target, own, Query::default()).accept(TABLE)).await.map(|page| vec![page])
+                }
+                None => self.pages(agent, target, own, TABLE).await,
+            };
+            let pages = match pages {
+                Ok(pages) => pages,
+                Err(error) => {
+                    missing.extend(self.missing(error)?);
+                    continue;
+                }
+            };
+            let resource = target.resource.as_ref();
+            let is_same = tables.last().is_some_and(|(last, _)| *last == resource);
+            if !is_same {
+                tables.push((resource, Rows::new(self, resource, is_wide, shows_kind)));
+            }
+            if let Some((_, rows)) = tables.last_mut() {
+                pages.iter().for_each(|page| rows.add(page));
+            }
+        }
+        tables.retain(|(_, rows)| !rows.is_empty());
+        if tables.is_empty() && missing.is_empty() && !self.ignore_not_found {
+            err(self.nothing(targets.iter().any(|(target, _)| target.resource.is_namespaced)));
+        }
+        for (index, (_, mut rows)) in tables.into_iter().enumerate() {
+            if index > 0 {
+                line("")?;
+            }
+            rows.write()?;
+        }
+        told(missing)
+    }
+
+    fn nothing(&self, is_namespaced: bool) -> String {
+        if self.all_namespaces || !is_namespaced {
+            return "No resources found".into();
+        }
+        format!("No resources found in {} namespace.", self.namespace.name())
+    }
+
+    async fn watch(&self, agent: &Agent, targets: &[(Target, Option<String>)]) -> Result<(), Failure> {
+        let [(target, own)] = targets else {
+            return Err(Failure::Other(format!(
+                "watch is only supported on individual resources and resource collections - {} resources were found",
+                targets.len()
+            )));
+        };
+        let accept = if matches!(self.output, Form::Table { .. }) { TABLE } else { "application/json" };
+        let mut shown = Shown::new(self, &target.resource);
+        // A watch is one of a collection.
+        let selectors = match &target.name {
+            Some(name) => Query::default().with("fieldSelector", format!("metadata.name={name}")),
+            None => self.selectors.query(),
+        };
+        let first = match &target.name {
+            Some(_) => vec![agent.json(self.ask(target, own, Query::default()).accept(accept)).await?],
+            None => self.pages(agent, target, own, accept).await?,
+        };
+        let revision = first.last().map(|page| text(&page["metadata"]["resourceVersion"]).to_owned());
+        if !self.watch_only {
+            for page in &first {
+                shown.first(page, target.name.is_some())?;
+            }
+        }
+        let collection = Target { name: None, ..target.clone() };
+        let query = selectors.maybe("resourceVersion", revision);
+        let mut watch = Watch::begin(agent, self.ask(&collection, own, query).accept(accept)).await?;
+        while let Some((happened, object)) = watch.next().await? {
+            shown.change(happened.word(), &object)?;
+        }
+        Ok(())
+    }
+}
+
+/// Tells what is missing; that there is something is a failure.
+fn told(missing: Vec<Failure>) -> Result<(), Failure> {
+    missing.iter().for_each(Failure::tell);
+    if missing.is_empty() { Ok(()) } else { Err(Failure::Told) }
+}
+
+/// What a watch has shown.
+enum Shown<'a> {
+    Rows(Rows<'a>),
+    Objects { printer: Printer, resource: &'a Resource, with_events: bool },
+}
+
+impl<'a> Shown<'a> {
+    fn new(get: &'a Get, resource: &'a Resource) -> Self {
+        match &get.output {
+            Form::Table { is_wide } => Self::Rows(Rows::new(get, resource, *is_wide, get.show_kind)),
+            _ => Self::Objects { printer: get.printer(), resource, with_events: get.output_watch_events },
+        }
+    }
+
+    /// What is there at the beginning.
+    fn first(&mut self, page: &Value, is_one: bool) -> Result<(), Failure> {
+        match self {
+            Self::Rows(rows) => {
+                rows.happened = "ADDED";
+                rows.add(page);
+                if rows.is_empty() { Ok(()) } else { rows.write() }
+            }
+            Self::Objects { .. } if is_one => self.change("ADDED", page),
+            Self::Objects { .. } => items(&page["items"]).iter().try_for_each(|object| self.change("ADDED", object)),
+        }
+    }
+
+    fn change(&mut self, happened: &'static str, object: &Value) -> Result<(), Failure> {
+        match self {
+            _ if happened == "BOOKMARK" => Ok(()),
+            Self::Rows(rows) => {
+                rows.happened = happened;
+                rows.add(object);
+                rows.write()
+            }
+            Self::Objects { printer, resource, with_events } => {
+                if *with_events {
+                    return printer.object(&serde_json::json!({"type": happened, "object": object}), resource);
+                }
+                printer.object(object, resource)
+            }
+        }
+    }
+}
+
+/// Rows of the table of one resource.
+struct Rows<'a> {
+    get: &'a Get,
+    resource: &'a Resource,
+    shows_kind: bool,
+    is_wide: bool,
+    /// Which of the server's columns are shown.
+    shown: Vec<usize>,
+    header: Option<Vec<String>>,
+    rows: Vec<Vec<String>>,
+    columns: Columns,
+    /// For those who want to know.
+    happened: &'static str,
+}
+
+impl<'a> Rows<'a> {
+    fn new(get: &'a Get, resource: &'a Resource, is_wide: bool, shows_kind: bool) -> Self {
+        let (shown, header, rows, columns) = Default::default();
+        Self { get, resource, shows_kind, is_wide, shown, header, rows, columns, happened: "" }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Whether a column stands before those of the server.
+    fn shows_namespace(&self) -> bool {
+        self.get.all_namespaces && self.resource.is_namespaced
+    }
+
+    fn add(&mut self, table: &Value) {
+        let definitions = items(&table["columnDefinitions"]);
+        if !definitions.is_empty() {
+            let is_shown = |column: &Value| self.is_wide || column["priority"].as_i64().unwrap_or_default() == 0;
+            self.shown = (0..definitions.len()).filter(|index| is_shown(&definitions[*index])).collect();
+            // Columns come again with each page, but are shown once.
+            if self.header.is_none() {
+                self.header = Some(self.header_of(definitions));
+            }
+        }
+        let rows: Vec<_> = items(&table["rows"]).iter().map(|row| self.row(row)).collect();
+        self.rows.extend(rows);
+    }
+
+    fn header_of(&self, definitions: &[Value]) -> Vec<String> {
+        let mut header = Vec::new();
+        if self.get.output_watch_events && !self.happened.is_empty() {
+            header.push("EVENT".to_owned());
+        }
+        if self.shows_namespace() {
+            header.push("NAMESPACE".into());
+        }
+        header.extend(self.shown.iter().map(|index| text(&definitions[*index]["name"]).to_uppercase()));
+        let last_part = |label: &String| label.rsplit('/').next().unwrap_or_default().to_uppercase();
+        header.extend(self.get.label_columns.iter().map(last_part));
+        if self.get.show_labels {
+            header.push("LABELS".into());
+        }
+        header
+    }
+
+    fn row(&self, row: &Value) -> Vec<String> {
+        let mut cells = Vec::new();
+        if self.get.output_watch_events && !self.happened.is_empty() {
+            cells.push(self.happened.to_owned());
+        }
+        let metadata = &row["object"]["metadata"];
+        if self.shows_namespace() {
+            cells.push(cell(text(&metadata["namespace"])));
+        }
+        let values = items(&row["cells"]);
+        for (place, index) in self.shown.iter().enumerate() {
+            let shown = match values.get(*index) {
+                Some(Value::String(text)) => cell(text),
+                Some(Value::Null) | None => "<none>".into(),
+                Some(other) => other.to_string(),
+            };
+            let is_name = place == 0 && self.shows_kind;
+            cells.push(if is_name { format!("{}/{shown}", self.resource.prefix()) } else { shown });
+        }
+        let labels = metadata["labels"].as_object();
+        for key in &self.get.label_columns {
+            cells.push(labels.and_then(|labels| labels.get(key)).map(|label| cell(text(label))).unwrap_or_default());
+        }
+        if self.get.show_labels {
+            let pairs: Vec<String> =
+                labels.into_iter().flatten().map(|(key, value)| format!("{key}={}", text(value))).collect();
+            cells.push(if pairs.is_empty() { "<none>".into() } else { cell(&pairs.join(",")) });
+        }
+        cells
+    }
+
+    /// Writes what was added since the last time.
+    fn write(&mut self) -> Result<(), Failure> {
+        let mut rows = Vec::new();
+        // Shown once: what is kept is that it was.
+        if let Some(header) = self.header.as_mut().map(std::mem::take)
+            && !self.get.no_headers
+            && !header.is_empty()
+        {
+            rows.push(header);
+        }
+        rows.append(&mut self.rows);
+        self.columns.write(&rows)
+    }
+}
