@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::connection::{Agent, Ask, Connection};
 use super::failure::Failure;
-use super::happenings::{interval, last};
+use super::happenings::{interval, order};
 use super::output::{Form, Printer, text};
 use super::query::{Query, encoded};
 use super::resources::{Resources, items};
@@ -58,8 +58,7 @@ impl Events {
         let query = || Query::default().maybe("fieldSelector", selector.as_ref());
         let list = agent.json(Ask::get(&path).query(query())).await?;
         let mut events: Vec<Value> = items(&list["items"]).iter().filter(|event| self.wants(event)).cloned().collect();
-        // Stable: what happened in one second stays in order.
-        events.sort_by_key(last);
+        events.sort_by_key(order);
         let version = list["metadata"]["resourceVersion"].clone();
         let Form::Table { .. } = self.output else {
             return self

@@ -5,8 +5,12 @@ use serde_json::Value;
 
 use super::output::text;
 
-/// When it happened last.
-pub(crate) fn last(event: &Value) -> Option<Timestamp> {
+/// Where it stands among others: by when it happened last. Times are whole seconds; within one the server's order counts.
+pub(crate) fn order(event: &Value) -> (Option<Timestamp>, u64) {
+    (last(event), text(&event["metadata"]["resourceVersion"]).parse().unwrap_or_default())
+}
+
+fn last(event: &Value) -> Option<Timestamp> {
     time(&event["series"]["lastObservedTime"])
         .or_else(|| time(&event["lastTimestamp"]))
         .or_else(|| time(&event["eventTime"]))

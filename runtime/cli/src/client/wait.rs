@@ -150,9 +150,7 @@ impl Wait {
             return Ok(targets.into_iter().map(|target| (target, namespace.clone())).collect());
         }
         if !self.all && self.selectors.is_empty() {
-            return Err(Failure::other(
-                "resource name must be provided: name one, or use -l, --field-selector or --all",
-            ));
+            return Err(Failure::other("resource(s) were provided, but no name was specified"));
         }
         let namespace = (!self.all_namespaces).then(|| self.namespace.name());
         let found = found(agent, &targets, namespace, &self.selectors).await?;

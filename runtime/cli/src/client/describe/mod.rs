@@ -15,7 +15,7 @@ use self::text::Text;
 use super::connection::{Agent, Ask, Connection};
 use super::failure::Failure;
 use super::files::Files;
-use super::happenings::{interval, last};
+use super::happenings::{interval, order};
 use super::output::{self, name_of, text};
 use super::query::Query;
 use super::resources::{Resources, items};
@@ -140,7 +140,7 @@ impl Describe {
             described.pair(0, "Events", text::NONE);
             return Ok(());
         }
-        events.sort_by_key(|event| last(event));
+        events.sort_by_key(|event| order(event));
         let now = Timestamp::now();
         described.line(0, "Events:");
         described.line(1, "Type\tReason\tAge\tFrom\tMessage");
