@@ -1,16 +1,21 @@
 //! The ways into containers that the API server needs.
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use husk_apiserver::{ApiError, Backend, BoxFuture, Exit, LogLine, LogSource, Streams, Target};
 use husk_core::io::PodUid;
-use husk_engine::{Container, Line};
+use husk_engine::{Container, Detached, Line};
 use jiff::Timestamp;
 use tokio::sync::{mpsc, watch};
 
+use crate::instance;
 use crate::logs::{Instance, Instances, Logs, Output};
 
 /// So many lines wait for who follows a log; who is slower misses some of them.
 const LINES: usize = 64;
+
+/// The exit code for a command that can't be started, as a shell has it.
+const NOT_STARTED: i32 = 126;
 
 /// The containers of an agent's pods: their output and what runs in them.
 #[derive(Clone, Debug)]
@@ -60,18 +65,65 @@ impl Backend for Containers {
     async fn exec(
         &self,
         target: Target<'_>,
-        _command: Vec<String>,
-        _tty: bool,
-        _streams: Streams,
+        command: Vec<String>,
+        tty: bool,
+        streams: Streams,
     ) -> Result<BoxFuture<Exit>, ApiError> {
-        self.running(target)?;
-        Err(ApiError::internal("exec is not there yet"))
+        let container = self.running(target)?;
+        let Streams { stdin, stdout, stderr, .. } = streams;
+        // For a last word of the node.
+        let words = if tty { stdout.clone() } else { stderr.clone() };
+        let streams = husk_engine::Streams { stdin, stdout, stderr, tty };
+        let started = container.spawn(&command, streams).await;
+        Ok(Box::pin(async move {
+            let mut process = match started {
+                Ok(process) => process,
+                Err(error) => {
+                    let name = command.first().map(String::as_str).unwrap_or_default();
+                    let message = format!("exec failed: unable to start container process: exec: {name:?}: {error}");
+                    return last_word(words, message, NOT_STARTED).await;
+                }
+            };
+            match process.wait().await {
+                (outcome, None) => Exit::Code(outcome.exit_code()),
+                (outcome, detail) => last_word(words, instance::reason(detail), outcome.exit_code()).await,
+            }
+        }))
     }
 
-    async fn attach(&self, target: Target<'_>, _tty: bool, _streams: Streams) -> Result<BoxFuture<Exit>, ApiError> {
-        self.running(target)?;
-        Err(ApiError::internal("attach is not there yet"))
+    async fn attach(&self, target: Target<'_>, tty: bool, streams: Streams) -> Result<BoxFuture<Exit>, ApiError> {
+        let container = self.running(target)?;
+        let Streams { stdin, stdout, stderr, .. } = streams;
+        let streams = husk_engine::Streams { stdin, stdout, stderr, tty };
+        let mut attached = container.attach(streams, has_stdin_once(target));
+        Ok(Box::pin(async move {
+            match attached.wait().await {
+                // With which code is said in its status.
+                Detached::Ended => Exit::Code(0),
+                Detached::Stuck => {
+                    Exit::Failed("detached: the container had to wait too long for its output to be read".into())
+                }
+            }
+        }))
     }
+}
+
+/// Whether a container's input ends with the first who was attached to it.
+fn has_stdin_once(target: Target<'_>) -> bool {
+    let spec = &target.pod["spec"];
+    let lists = ["containers", "initContainers", "ephemeralContainers"];
+    let mut all = lists.iter().flat_map(|list| spec[*list].as_array().into_iter().flatten());
+    all.any(|container| container["name"] == target.container && container["stdinOnce"] == true)
+}
+
+/// Ends a process for which the node says a last word.
+async fn last_word(words: Option<mpsc::Sender<Bytes>>, mut message: String, code: i32) -> Exit {
+    message.push('\n');
+    if let Some(words) = words {
+        // An error means that nobody listens.
+        let _ = words.send(message.into()).await;
+    }
+    Exit::Code(code)
 }
 
 /// Passes on what an instance writes from line `next` on, until it has ended and all is read.

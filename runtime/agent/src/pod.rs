@@ -154,6 +154,7 @@ impl LocalPod {
         config.hostname = hostname.name;
         config.last_words = container.termination_message_path.clone().filter(|path| !path.is_empty());
         config.stdin = container.stdin.unwrap_or(false);
+        config.tty = container.tty.unwrap_or(false);
         config.memory_limit = allocated.and_then(memory_limit);
         Ok(config)
     }

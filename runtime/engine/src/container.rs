@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use bytes::Bytes;
 use husk_core::io::Outcome;
 use tempfile::TempDir;
-use tokio::io::DuplexStream;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
+use crate::attach::{Attached, OwnOutput};
 use crate::engine::Engine;
-use crate::exec::Exec;
+use crate::exec::{Exec, Process, Streams};
 use crate::guest::Guest;
 use crate::image::{DEFAULT_PATH, Image, ImageError, ModuleFile};
 use crate::last_words::LastWords;
@@ -21,11 +22,12 @@ use crate::net::{Egress, PodAddress, PodNet, Protocol};
 use crate::outcome::Ended;
 use crate::program::Program;
 use crate::root;
-use crate::signal::{self, Delivery, Pending, UnknownSignal};
-use crate::wasi::{self, Setting, Sink};
+use crate::signal::{self, Control, Delivery, Pending, UnknownSignal};
+use crate::stdio::Stdio;
+use crate::wasi::{self, Setting};
 
-/// Bytes of standard input that are taken from the writer before the guest reads them.
-const STDIN_BUFFER: usize = 8 * 1024;
+/// Pieces of standard input that wait until the guest reads them.
+const STDIN_PIECES: usize = 4;
 
 /// A directory of the host that a guest sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +78,8 @@ pub struct ContainerConfig {
     pub last_words: Option<String>,
     /// Keep standard input open, to be written by [`Container::stdin`]. It is empty otherwise.
     pub stdin: bool,
+    /// Standard input and output are a terminal to the guest: it writes to one output only.
+    pub tty: bool,
 }
 
 impl ContainerConfig {
@@ -97,6 +101,7 @@ impl ContainerConfig {
             fuel_budget: None,
             last_words: None,
             stdin: false,
+            tty: false,
         }
     }
 }
@@ -131,17 +136,17 @@ impl From<wasi::MountError> for StartError {
 
 /// A container that was started. Clones are the same container; it is killed when the last one is dropped.
 #[derive(Clone, Debug)]
-pub struct Container(Arc<Inner>);
+pub struct Container(pub(crate) Arc<Inner>);
 
 #[derive(Debug)]
-struct Inner {
+pub(crate) struct Inner {
     id: String,
-    context: Arc<ExecContext>,
-    handles_signals: bool,
-    signals: Arc<Pending>,
-    stop: watch::Sender<Option<i32>>,
+    pub(crate) context: Arc<ExecContext>,
+    pub(crate) control: Control,
     ready: watch::Sender<Option<bool>>,
-    stdin: Mutex<Option<DuplexStream>>,
+    stdin: Mutex<Option<mpsc::Sender<Bytes>>>,
+    pub(crate) stdout: Arc<OwnOutput>,
+    pub(crate) stderr: Arc<OwnOutput>,
     log: Log,
     /// Lines that were in the log before.
     lines_before: u64,
@@ -149,7 +154,7 @@ struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        stop(&self.stop, signal::KILL);
+        self.control.deliver(signal::KILL);
     }
 }
 
@@ -157,7 +162,7 @@ impl Drop for Inner {
 #[derive(Debug)]
 pub(crate) struct ExecContext {
     pub(crate) engine: Engine,
-    config: ContainerConfig,
+    pub(crate) config: ContainerConfig,
     address: Arc<PodAddress>,
     memory: Arc<Account>,
     pub(crate) ended: watch::Sender<Option<Ended>>,
@@ -189,28 +194,25 @@ impl Container {
         let program = context.engine.program(module).await?;
 
         let (stdin, guest_stdin) = match context.config.stdin {
-            true => Some(tokio::io::duplex(STDIN_BUFFER)).unzip(),
+            true => Some(mpsc::channel(STDIN_PIECES)).unzip(),
             false => (None, None),
         };
-        let signals = Arc::new(Pending::default());
+        let tty = context.config.tty;
+        let stdout = Arc::new(OwnOutput::new(log.clone(), Stream::Stdout));
+        let stderr = if tty { stdout.clone() } else { Arc::new(OwnOutput::new(log.clone(), Stream::Stderr)) };
+        let stdio = Stdio { stdin: guest_stdin, stdout: stdout.clone(), stderr: stderr.clone(), is_terminal: tty };
+        let control = Control::new(program.handles_signals);
         let ready = watch::Sender::new(None);
-        let guest = context.guest(GuestParts {
-            argv: &argv,
-            stdin: guest_stdin,
-            stdout: Arc::new(LogSink { log: log.clone(), stream: Stream::Stdout }),
-            stderr: Arc::new(LogSink { log: log.clone(), stream: Stream::Stderr }),
-            signals: signals.clone(),
-            ready: ready.clone(),
-        })?;
+        let guest =
+            context.guest(GuestParts { argv: &argv, stdio, signals: control.pending.clone(), ready: ready.clone() })?;
 
-        let stop = watch::Sender::new(None);
         let inner = Inner {
             id: new_id(),
-            handles_signals: program.handles_signals,
-            signals,
-            stop: stop.clone(),
+            control: control.clone(),
             ready,
             stdin: Mutex::new(stdin),
+            stdout: stdout.clone(),
+            stderr: stderr.clone(),
             lines_before: log.written(),
             log: log.clone(),
             context: context.clone(),
@@ -219,12 +221,15 @@ impl Container {
         engine.threads().spawn(async move {
             // However this task ends, those who wait for the container hear of it.
             let end = End { context, log, own };
-            let ended = end.context.run(program, guest, stop.subscribe()).await;
+            let ended = end.context.run(program, guest, control.stop.subscribe()).await;
             end.log.flush();
             if let Some(last_words) = last_words.and_then(|file| file.read()) {
                 let _ = end.context.last_words.set(last_words);
             }
             end.context.ended.send_replace(Some(ended));
+            for output in [stdout, stderr] {
+                output.finish(end.context.engine.threads());
+            }
         });
         Ok(Self(Arc::new(inner)))
     }
@@ -238,25 +243,15 @@ impl Container {
     /// other has the default disposition, which for most signals is to end at once. KILL ends every guest.
     pub fn signal(&self, name: &str) -> Result<Delivery, UnknownSignal> {
         let number = signal::number(name)?;
-        if self.0.context.ended.borrow().is_some() {
-            return Ok(Delivery::Gone);
-        }
-        if number != signal::KILL {
-            if self.0.handles_signals {
-                self.0.signals.push(number);
-                return Ok(Delivery::Queued);
-            }
-            if !signal::ends_by_default(number) {
-                return Ok(Delivery::Ignored);
-            }
-        }
-        stop(&self.0.stop, number);
-        Ok(Delivery::Ends)
+        Ok(match self.outcome() {
+            Some(_) => Delivery::Gone,
+            None => self.0.control.deliver(number),
+        })
     }
 
     /// Ends the guest now, whatever it does, and what was started in it by [`exec`](Self::exec).
     pub fn kill(&self) {
-        stop(&self.0.stop, signal::KILL);
+        self.0.control.deliver(signal::KILL);
     }
 
     /// Waits for the end. When this returns the guest's memory, files and sockets are free again.
@@ -298,7 +293,7 @@ impl Container {
 
     /// Whether the guest handles signals.
     pub fn handles_signals(&self) -> bool {
-        self.0.handles_signals
+        self.0.control.handles_signals
     }
 
     /// Bytes that its instances hold in linear memories and tables.
@@ -312,9 +307,14 @@ impl Container {
         self.0.context.engine.ports().locate(protocol, v4).map_or(address, SocketAddr::V4)
     }
 
-    /// The writing end of standard input; the first who asks has it, and dropping it is the end of the input.
-    pub fn stdin(&self) -> Option<DuplexStream> {
-        self.0.stdin.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// The writing end of standard input, if it is open. Each writer has one of its own.
+    pub fn stdin(&self) -> Option<mpsc::Sender<Bytes>> {
+        self.0.stdin.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Standard input ends as soon as those who write to it now are done.
+    pub fn close_stdin(&self) {
+        self.0.stdin.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// Starts another instance in the container's context: same directories, environment, address and memory account.
@@ -322,6 +322,17 @@ impl Container {
     /// its arguments. It is killed when the container ends or the answer is dropped.
     pub async fn exec(&self, command: &[String]) -> Result<Exec, StartError> {
         Exec::start(self.0.context.clone(), command).await
+    }
+
+    /// The same with streams, for people.
+    pub async fn spawn(&self, command: &[String], streams: Streams) -> Result<Process, StartError> {
+        Process::start(self.0.context.clone(), command, streams).await
+    }
+
+    /// Connects streams to the container's own: to its output from now on, and to its input if that is open. `ends_input`: the
+    /// container's input ends with these streams' (`stdinOnce`). Dropping the answer detaches them, and the container goes on.
+    pub fn attach(&self, streams: Streams, ends_input: bool) -> Attached {
+        Attached::new(self, streams, ends_input)
     }
 }
 
@@ -347,21 +358,10 @@ impl Drop for End {
     }
 }
 
-/// The first signal wins: a guest that ends by TERM doesn't end by the KILL that follows.
-fn stop(sender: &watch::Sender<Option<i32>>, signal: i32) {
-    sender.send_if_modified(|stop| {
-        let first = stop.is_none();
-        stop.get_or_insert(signal);
-        first
-    });
-}
-
 /// What differs from instance to instance.
 pub(crate) struct GuestParts<'a> {
     pub(crate) argv: &'a [String],
-    pub(crate) stdin: Option<DuplexStream>,
-    pub(crate) stdout: Arc<dyn Sink>,
-    pub(crate) stderr: Arc<dyn Sink>,
+    pub(crate) stdio: Stdio,
     pub(crate) signals: Arc<Pending>,
     pub(crate) ready: watch::Sender<Option<bool>>,
 }
@@ -381,9 +381,7 @@ impl ExecContext {
             working_dir: self.config.working_dir.as_deref(),
             mounts: &self.config.mounts,
             address: &self.address,
-            stdin: parts.stdin,
-            stdout: parts.stdout,
-            stderr: parts.stderr,
+            stdio: parts.stdio,
         })?;
         Ok(Guest {
             wasi,
@@ -419,18 +417,6 @@ impl ExecContext {
             }
             ended = running => ended,
         }
-    }
-}
-
-/// Output that goes to a log.
-struct LogSink {
-    log: Log,
-    stream: Stream,
-}
-
-impl Sink for LogSink {
-    fn write(&self, bytes: &[u8]) {
-        self.log.write(self.stream, bytes);
     }
 }
 

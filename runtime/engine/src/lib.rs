@@ -21,6 +21,7 @@
 //! # Ok(()) }
 //! ```
 
+mod attach;
 mod cache;
 mod container;
 mod engine;
@@ -37,11 +38,14 @@ mod program;
 mod root;
 mod signal;
 mod sockets;
+mod stdio;
+mod terminal;
 mod wasi;
 
+pub use attach::{Attached, Detached};
 pub use container::{Container, ContainerConfig, Mount, StartError};
 pub use engine::{Engine, EngineConfig, EngineError};
-pub use exec::{Exec, ExecOutput};
+pub use exec::{Exec, ExecOutput, Process, Streams};
 pub use image::{Image, ImageConfig, ImageError};
 pub use log::{Follower, Line, Log, LogConfig, Stream};
 pub use signal::{Delivery, UnknownSignal};

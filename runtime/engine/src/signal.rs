@@ -2,12 +2,11 @@
 
 use std::collections::VecDeque;
 use std::pin::pin;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use husk_core::signal;
 pub(crate) use husk_core::signal::{KILL, ends_by_default};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// Signals that wait to be taken. One that waits already isn't queued twice, as on Unix.
 const MAX_PENDING: usize = 64;
@@ -33,6 +32,42 @@ pub enum Delivery {
 /// Number of a signal by its name: `SIGTERM`, `TERM`, `SIGRTMIN+3` or `15`.
 pub(crate) fn number(name: &str) -> Result<i32, UnknownSignal> {
     signal::number(name).ok_or_else(|| UnknownSignal(name.to_owned()))
+}
+
+/// How signals reach an instance. Clones are the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
+    /// It takes signals from its queue.
+    pub(crate) handles_signals: bool,
+    pub(crate) pending: Arc<Pending>,
+    /// Ends it by that signal.
+    pub(crate) stop: watch::Sender<Option<i32>>,
+}
+
+impl Control {
+    pub(crate) fn new(handles_signals: bool) -> Self {
+        Self { handles_signals, pending: Arc::default(), stop: watch::Sender::new(None) }
+    }
+
+    /// Delivers a signal: to its queue, or by the default disposition. KILL ends every guest.
+    pub(crate) fn deliver(&self, signal: i32) -> Delivery {
+        if signal != KILL {
+            if self.handles_signals {
+                self.pending.push(signal);
+                return Delivery::Queued;
+            }
+            if !ends_by_default(signal) {
+                return Delivery::Ignored;
+            }
+        }
+        // The first signal wins: a guest that ends by TERM doesn't end by the KILL that follows.
+        self.stop.send_if_modified(|stop| {
+            let first = stop.is_none();
+            stop.get_or_insert(signal);
+            first
+        });
+        Delivery::Ends
+    }
 }
 
 /// The signals of one instance that were not taken yet.

@@ -2,29 +2,17 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use bytes::Bytes;
-use wasmtime_wasi::cli::{AsyncStdinStream, IsTerminal, StdoutStream};
 use wasmtime_wasi::p1::WasiP1Ctx;
-use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 use wasmtime_wasi::sockets::SocketAddrUse;
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder, WasiView as _};
 
 use crate::container::Mount;
 use crate::net::{Egress, PodAddress};
-
-/// Bytes that a guest may write at once.
-const WRITE_PERMIT: usize = 64 * 1024;
+use crate::stdio::{Input, Output, Stdio};
 
 /// Files, sockets, streams and timers that a guest may hold at once.
 const MAX_HANDLES: usize = 4096;
-
-/// What takes the output of an instance. Never waits, so it is `write` and no more.
-pub(crate) trait Sink: Send + Sync + 'static {
-    /// Takes output as it comes.
-    fn write(&self, bytes: &[u8]);
-}
 
 /// What an instance is started with.
 pub(crate) struct Setting<'a> {
@@ -33,9 +21,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) working_dir: Option<&'a str>,
     pub(crate) mounts: &'a [Mount],
     pub(crate) address: &'a PodAddress,
-    pub(crate) stdin: Option<tokio::io::DuplexStream>,
-    pub(crate) stdout: Arc<dyn Sink>,
-    pub(crate) stderr: Arc<dyn Sink>,
+    pub(crate) stdio: Stdio,
 }
 
 /// A directory that can't be given to a guest.
@@ -62,10 +48,11 @@ pub(crate) fn context(setting: Setting<'_>) -> Result<WasiP1Ctx, MountError> {
             source,
         })?;
     }
-    if let Some(stdin) = setting.stdin {
-        builder.stdin(AsyncStdinStream::new(stdin));
+    let Stdio { stdin, stdout, stderr, is_terminal } = setting.stdio;
+    if let Some(stdin) = stdin {
+        builder.stdin(Input::new(stdin, is_terminal));
     }
-    builder.stdout(Output(setting.stdout)).stderr(Output(setting.stderr));
+    builder.stdout(Output { sink: stdout, is_terminal }).stderr(Output { sink: stderr, is_terminal });
     let (ip, egress) = (setting.address.ip, setting.address.egress);
     builder.socket_addr_check(move |address, purpose| {
         let allowed = is_allowed(ip, egress, address, purpose);
@@ -88,70 +75,5 @@ fn is_allowed(ip: Ipv4Addr, egress: Egress, address: SocketAddr, purpose: Socket
         SocketAddrUse::TcpConnect | SocketAddrUse::UdpSend => wanted.is_loopback() || outside,
         // Who may call is decided where the call is made: the node's probes and proxies come from its own addresses.
         SocketAddrUse::TcpAccept | SocketAddrUse::UdpReceive => true,
-    }
-}
-
-struct Output(Arc<dyn Sink>);
-
-impl IsTerminal for Output {
-    fn is_terminal(&self) -> bool {
-        false
-    }
-}
-
-impl StdoutStream for Output {
-    fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
-        Box::new(OutputWriter(self.0.clone()))
-    }
-
-    fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(OutputWriter(self.0.clone()))
-    }
-}
-
-struct OutputWriter(Arc<dyn Sink>);
-
-#[async_trait::async_trait]
-impl Pollable for OutputWriter {
-    async fn ready(&mut self) {}
-}
-
-impl OutputStream for OutputWriter {
-    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.0.write(&bytes);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> StreamResult<()> {
-        Ok(())
-    }
-
-    fn check_write(&mut self) -> StreamResult<usize> {
-        Ok(WRITE_PERMIT)
-    }
-}
-
-impl tokio::io::AsyncWrite for OutputWriter {
-    fn poll_write(
-        self: std::pin::Pin<&mut Self>,
-        _: &mut std::task::Context<'_>,
-        bytes: &[u8],
-    ) -> std::task::Poll<std::io::Result<usize>> {
-        self.0.write(bytes);
-        std::task::Poll::Ready(Ok(bytes.len()))
-    }
-
-    fn poll_flush(
-        self: std::pin::Pin<&mut Self>,
-        _: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<std::io::Result<()>> {
-        std::task::Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(
-        self: std::pin::Pin<&mut Self>,
-        _: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<std::io::Result<()>> {
-        std::task::Poll::Ready(Ok(()))
     }
 }

@@ -93,6 +93,11 @@ impl World {
         }
     }
 
+    /// Waits until the container `main` of a pod runs.
+    pub(crate) async fn running(&self, pod: &str) {
+        self.container(pod, "main", "runs", |status| !status["state"]["running"].is_null()).await;
+    }
+
     /// Asks until there is an answer.
     pub(crate) async fn until<T>(&self, what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
         let answered = async {

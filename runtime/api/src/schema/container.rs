@@ -27,11 +27,11 @@ pub(super) static CONTAINER: Object = object(
         field("securityContext", Object(&SECURITY_CONTEXT))
             .warned("a WebAssembly module runs without users, capabilities and kernel profiles"),
         field("startupProbe", Object(&PROBE)),
-        field("stdin", Bool).warned("standard input is empty"),
-        field("stdinOnce", Bool).warned("standard input is empty"),
+        field("stdin", Bool),
+        field("stdinOnce", Bool),
         field("terminationMessagePath", Str),
         field("terminationMessagePolicy", Str),
-        field("tty", Bool).warned("there is no terminal"),
+        field("tty", Bool),
         field("volumeDevices", List(&Object(&VOLUME_DEVICE)))
             .rejected("block devices cannot be given to a module; use volumeMounts"),
         field("volumeMounts", List(&Object(&VOLUME_MOUNT))),
@@ -60,12 +60,12 @@ pub(super) static EPHEMERAL_CONTAINER: Object = object(
         field("securityContext", Object(&SECURITY_CONTEXT))
             .warned("a WebAssembly module runs without users, capabilities and kernel profiles"),
         field("startupProbe", Object(&PROBE)),
-        field("stdin", Bool).warned("standard input is empty"),
-        field("stdinOnce", Bool).warned("standard input is empty"),
+        field("stdin", Bool),
+        field("stdinOnce", Bool),
         field("targetContainerName", Str),
         field("terminationMessagePath", Str),
         field("terminationMessagePolicy", Str),
-        field("tty", Bool).warned("there is no terminal"),
+        field("tty", Bool),
         field("volumeDevices", List(&Object(&VOLUME_DEVICE)))
             .rejected("block devices cannot be given to a module; use volumeMounts"),
         field("volumeMounts", List(&Object(&VOLUME_MOUNT))),

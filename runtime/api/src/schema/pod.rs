@@ -31,7 +31,7 @@ pub(super) static POD_SPEC: Object = object(
         field("enableServiceLinks", Bool)
             .warned("there are no Services: no variables are made for them")
             .but(&["true"]),
-        field("ephemeralContainers", List(&Object(&EPHEMERAL_CONTAINER))).warned("they are not started"),
+        field("ephemeralContainers", List(&Object(&EPHEMERAL_CONTAINER))),
         field("evictionResponders", List(&Object(&EVICTION_RESPONDER))).warned("they are not asked"),
         field("hostAliases", List(&Object(&HOST_ALIAS))).warned("the names are not added to the resolver"),
         field("hostIPC", Bool).warned("WebAssembly modules have no IPC namespace"),

@@ -21,13 +21,8 @@ use crate::guest::Guest;
 use crate::limits::{Account, Meter};
 use crate::net::{Egress, PodAddress, PodNet, Ports};
 use crate::signal::Pending;
-use crate::wasi::{self, Setting, Sink};
-
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn write(&self, _: &[u8]) {}
-}
+use crate::stdio::{Nowhere, Stdio};
+use crate::wasi::{self, Setting};
 
 /// A pod on an address of its own, one per test, so that tests don't meet.
 fn pod(ports: &Ports, ip: [u8; 4]) -> Guest {
@@ -44,9 +39,7 @@ fn pod(ports: &Ports, ip: [u8; 4]) -> Guest {
         working_dir: None,
         mounts: &[],
         address: &address,
-        stdin: None,
-        stdout: Arc::new(Nowhere),
-        stderr: Arc::new(Nowhere),
+        stdio: Stdio { stdin: None, stdout: Arc::new(Nowhere), stderr: Arc::new(Nowhere), is_terminal: false },
     })
     .expect("context");
     Guest {

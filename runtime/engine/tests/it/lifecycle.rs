@@ -188,8 +188,6 @@ async fn standard_input_is_empty_unless_it_is_kept_open() {
     let mut config = ContainerConfig::new(image(&announced(&body)).await);
     config.stdin = true;
     let (container, _) = start(config).await;
-    let mut stdin = container.stdin().expect("stdin");
-    assert!(container.stdin().is_none());
-    tokio::io::AsyncWriteExt::write_all(&mut stdin, b"hello").await.expect("written");
+    container.stdin().expect("stdin").send("hello".into()).await.expect("written");
     assert_eq!(container.wait().await, Outcome::Code(5));
 }

@@ -10,4 +10,5 @@ mod log;
 mod memory;
 mod network;
 mod outcomes;
+mod streams;
 mod support;
