@@ -51,14 +51,21 @@ impl Addresses {
     pub(crate) fn take(&self) -> io::Result<Address> {
         for host in 1..=ADDRESSES {
             let [_, _, third, fourth] = host.to_be_bytes();
-            let ip = Ipv4Addr::new(127, self.net, third, fourth);
-            match UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(format!("husk/pod-address/{ip}"))?) {
-                Ok(claim) => return Ok(Address { ip, _claim: claim }),
+            match self.take_this(Ipv4Addr::new(127, self.net, third, fourth)) {
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
-                Err(error) => return Err(error),
+                taken => return taken,
             }
         }
         Err(io::Error::other("all pod addresses of this machine are in use"))
+    }
+
+    /// Takes an address that a pod had before.
+    pub(crate) fn take_this(&self, ip: Ipv4Addr) -> io::Result<Address> {
+        if ip.octets()[..2] != [127, self.net] {
+            return Err(io::Error::other(format!("{ip} is no pod address of this user")));
+        }
+        let claim = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(format!("husk/pod-address/{ip}"))?)?;
+        Ok(Address { ip, _claim: claim })
     }
 }
 
@@ -76,5 +83,9 @@ mod tests {
         let ip = first.ip();
         drop(first);
         assert_eq!(other.take().expect("free").ip(), ip);
+        assert_eq!(one.take_this(second.ip()).expect_err("taken").kind(), io::ErrorKind::AddrInUse);
+        drop(second);
+        assert!(one.take_this(Ipv4Addr::new(127, 250, 0, 2)).is_ok());
+        assert!(one.take_this(Ipv4Addr::LOCALHOST).is_err(), "it is nobody's");
     }
 }

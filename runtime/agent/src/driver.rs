@@ -14,14 +14,15 @@ use husk_core::io::{Hook, InstanceRef, PodUid};
 use husk_core::spec::{ProbeKind, PullPolicy};
 use husk_core::{Action, Input, Instant, Node, NodeConfig};
 use husk_engine::{Container, Engine, StartError};
-use tokio::sync::{Semaphore, broadcast, mpsc};
+use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use crate::addresses::Addresses;
+use crate::clock::Clock;
 use crate::hooks::Remark;
 use crate::images::{Found, Images, NoImage};
 use crate::instance::{self, MessagePolicy};
-use crate::local::{AgentConfig, pod_folder};
+use crate::local::{AgentConfig, Continuation, Keeper, PodState, Restored, pod_folder};
 use crate::logs::Logs;
 use crate::notice::{ContainerView, Notice};
 use crate::pod::{LocalPod, Sandbox, Work};
@@ -47,6 +48,10 @@ pub(crate) enum Command {
         /// Seconds; the pod's own if not given.
         grace_seconds: Option<i64>,
     },
+    /// Tell the core this.
+    Tell(Box<Input>),
+    /// Say how all pods are.
+    Look(oneshot::Sender<Vec<PodState>>),
 }
 
 /// What a task of the driver came to.
@@ -78,7 +83,10 @@ pub(crate) struct Driver {
     node: Node,
     engine: Engine,
     addresses: Arc<Addresses>,
-    began: time::Instant,
+    clock: Clock,
+    /// None if nothing outlives the agent.
+    keeper: Option<Arc<dyn Keeper>>,
+    told_shut_down: bool,
     pods: HashMap<PodUid, LocalPod>,
     instances: HashMap<InstanceRef, Slot>,
     hooks: HashMap<(InstanceRef, Hook), AbortHandle>,
@@ -96,6 +104,7 @@ impl Driver {
         machine: ThisMachine,
         engine: Engine,
         addresses: Addresses,
+        clock: Clock,
         notices: broadcast::Sender<Notice>,
         logs: Logs,
     ) -> Self {
@@ -109,7 +118,9 @@ impl Driver {
             node: Node::new(node),
             engine,
             addresses: Arc::new(addresses),
-            began: time::Instant::now(),
+            clock,
+            keeper: None,
+            told_shut_down: false,
             pods: HashMap::new(),
             instances: HashMap::new(),
             hooks: HashMap::new(),
@@ -121,6 +132,24 @@ impl Driver {
         }
     }
 
+    /// Takes over the pods of the last run.
+    pub(crate) fn go_on(&mut self, before: Continuation) {
+        let Continuation { after, pods, keeper, .. } = before;
+        self.keeper = Some(keeper);
+        for Restored { record, pod, base } in pods {
+            let uid = record.uid().clone();
+            let logs = self.logs.of(&uid, &pod);
+            let local = LocalPod::new(pod, base, &self.config.node_name, logs);
+            self.pods.insert(uid.clone(), local);
+            self.fact(Input::Restored { record: Box::new(record), after });
+            // Its address is its own before any new pod may look for one (TERM-11).
+            let ip = self.node.status(&uid).and_then(|status| status.pod_ips.first()?.parse().ok());
+            if let (Some(ip), Some(local)) = (ip, self.pods.get_mut(&uid)) {
+                local.reserved = self.addresses.take_this(ip).ok();
+            }
+        }
+    }
+
     /// Runs until nobody gives commands any more.
     pub(crate) async fn run(mut self, mut commands: mpsc::UnboundedReceiver<Command>) {
         let mut collection = self.images.collections();
@@ -128,10 +157,14 @@ impl Driver {
             while let Some(action) = self.node.poll_action() {
                 self.carry_out(action);
             }
-            let wake = self.node.next_wake().map(|at| self.began + at.since_epoch());
+            if self.node.is_shut_down() && !self.told_shut_down {
+                self.told_shut_down = true;
+                self.tell(Notice::ShutDown { at: self.now() });
+            }
+            let wake = self.node.next_wake().map(|at| self.clock.until(at));
             let sleep = async {
                 match wake {
-                    Some(at) => tokio::time::sleep_until(at.into()).await,
+                    Some(time) => tokio::time::sleep(time).await,
                     None => std::future::pending().await,
                 }
             };
@@ -148,8 +181,7 @@ impl Driver {
     }
 
     fn now(&self) -> Instant {
-        let nanos = self.began.elapsed().as_nanos();
-        Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        self.clock.now()
     }
 
     fn fact(&mut self, input: Input) {
@@ -169,6 +201,17 @@ impl Driver {
                 self.fact(Input::Applied { meta, spec: Box::new(spec) });
             }
             Command::Delete { pod, grace_seconds } => self.fact(Input::DeleteRequested { pod, grace_seconds }),
+            Command::Tell(input) => self.fact(*input),
+            Command::Look(reply) => {
+                let pods = self.pods.iter().map(|(uid, local)| PodState {
+                    uid: uid.clone(),
+                    pod: local.pod.clone(),
+                    status: self.node.status(uid).cloned().map(Arc::new),
+                    deletion: self.node.deletion(uid),
+                });
+                // Who asked may have given up.
+                let _ = reply.send(pods.collect());
+            }
         }
     }
 
@@ -285,10 +328,16 @@ impl Driver {
             Action::Forget { pod } => {
                 self.pods.remove(&pod);
                 self.logs.forget(&pod);
+                if let Some(keeper) = &self.keeper {
+                    keeper.forget(self.now(), &pod);
+                }
                 self.tell(Notice::Forgotten { at: self.now(), pod });
             }
-            // Nothing is kept beyond the end of the process yet.
-            Action::Persist { .. } => {}
+            Action::Persist { pod } => {
+                if let (Some(keeper), Some(record)) = (&self.keeper, self.node.record(&pod)) {
+                    keeper.persist(self.now(), &record);
+                }
+            }
             Action::Record { event } => self.tell(Notice::Event { at: self.now(), event: Arc::new(event) }),
         }
     }
@@ -296,13 +345,13 @@ impl Driver {
     fn set_up(&mut self, pod: PodUid, attempt: u32) {
         let Some(local) = self.pods.get_mut(&pod) else { return };
         local.work = Work::SettingUp { then_tear_down: None };
-        let (object, addresses) = (local.pod.clone(), self.addresses.clone());
+        let (object, addresses, reserved) = (local.pod.clone(), self.addresses.clone(), local.reserved.take());
         let folder = pod_folder(&self.config.data_dir, &pod).join("volumes");
         self.answer_blocking(move || {
             let result = object.spec.as_ref().map_or(Ok(Volumes::default()), |spec| Volumes::make(spec, &folder));
             let result = result
                 .map_err(|error| ("FailedMount", format!("{}: {}", error.field, error.message)))
-                .and_then(|volumes| match addresses.take() {
+                .and_then(|volumes| match reserved.map_or_else(|| addresses.take(), Ok) {
                     Ok(address) => Ok(Sandbox { address, volumes }),
                     Err(error) => Err(("FailedCreatePodSandBox", format!("no address for the pod: {error}"))),
                 });
@@ -430,7 +479,8 @@ impl Driver {
             ContainerView { verdicts, back_off_until: self.node.retry_at(&pod, &name), name }
         });
         let views = views.collect();
-        self.tell(Notice::Status { at: self.now(), status: Arc::new(status.clone()), views, pod });
+        let (status, deletion) = (Arc::new(status.clone()), self.node.deletion(&pod));
+        self.tell(Notice::Status { at: self.now(), status, deletion, views, pod });
     }
 
     fn tell(&self, notice: Notice) {
@@ -472,7 +522,9 @@ impl Driver {
         if tokio::time::timeout(SHUTDOWN, quiet).await.is_err() {
             tracing::warn!("guests are still there after they were killed");
         }
-        for pod in self.pods.keys() {
+        // Volumes of pods that go on are theirs.
+        let gone = self.pods.keys().filter(|_| self.keeper.is_none());
+        for pod in gone {
             remove(&pod_folder(&self.config.data_dir, pod));
         }
     }

@@ -6,14 +6,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use husk_core::deletion::Deletion;
 use husk_core::io::PodUid;
+use husk_core::record::{Interruption, PodRecord};
+use husk_core::status::PodStatus;
+use husk_core::{Input, Instant};
 use husk_engine::{Engine, EngineConfig, EngineError, Log};
 use k8s_openapi::api::core::v1::Pod;
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::addresses::Addresses;
 use crate::backend::Containers;
+use crate::clock::Clock;
 use crate::driver::{Command, Driver};
 use crate::images::{ImageTable, Images, ImagesConfig};
 use crate::logs::Logs;
@@ -67,6 +72,49 @@ pub enum AgentError {
     Lost(String),
 }
 
+/// What a node goes on with that outlives its agent.
+pub struct Continuation {
+    /// The node's time now.
+    pub now: Instant,
+    /// What became of the containers since.
+    pub after: Interruption,
+    /// The pods that were there, each with its record, in the order in which the node took them.
+    pub pods: Vec<Restored>,
+    /// Keeps records from now on.
+    pub keeper: Arc<dyn Keeper>,
+}
+
+/// A pod that was there before the agent started.
+pub struct Restored {
+    /// What is known of its life.
+    pub record: PodRecord,
+    /// The object.
+    pub pod: Pod,
+    /// The folder that its images are relative to.
+    pub base: PathBuf,
+}
+
+/// Keeps what has to survive the agent. Nothing here may wait for a disk: it is called on the agent's own task.
+pub trait Keeper: Send + Sync {
+    /// A pod is like this now.
+    fn persist(&self, now: Instant, record: &PodRecord);
+    /// Nothing is left of a pod.
+    fn forget(&self, now: Instant, pod: &PodUid);
+}
+
+/// What a node knows of one of its pods.
+#[derive(Clone, Debug)]
+pub struct PodState {
+    /// Which.
+    pub uid: PodUid,
+    /// The object as it was applied, with the status that its containers are told.
+    pub pod: Arc<Pod>,
+    /// Its status; none once it is gone for those who watch.
+    pub status: Option<Arc<PodStatus>>,
+    /// Its deletion, if it is being deleted.
+    pub deletion: Option<Deletion>,
+}
+
 /// An agent for the pods of one machine, driven by a task of its own.
 pub struct LocalNode {
     commands: mpsc::UnboundedSender<Command>,
@@ -95,6 +143,15 @@ impl LocalNode {
     /// Starts an agent on the current runtime. It ends, and its containers with it, when this is dropped;
     /// [`shutdown`](Self::shutdown) also waits for that.
     pub fn start(config: AgentConfig) -> Result<Self, AgentError> {
+        Self::start_with(config, None)
+    }
+
+    /// The same, with the pods that were there before. Nothing of them goes when the agent ends: they go on with the next one.
+    pub fn go_on(config: AgentConfig, continuation: Continuation) -> Result<Self, AgentError> {
+        Self::start_with(config, Some(continuation))
+    }
+
+    fn start_with(config: AgentConfig, continuation: Option<Continuation>) -> Result<Self, AgentError> {
         let path = &config.data_dir;
         std::fs::create_dir_all(path).map_err(|error| AgentError::Data { path: path.clone(), error })?;
         let engine = Engine::new(EngineConfig {
@@ -108,10 +165,16 @@ impl LocalNode {
         let (notices, _) = broadcast::channel(MOST_NOTICES);
         let images = Images::new(config.images.clone(), config.images_config.clone(), &config.data_dir);
         let (references, node_name) = (config.references.clone(), config.node_name.clone());
-        let (machine, began) = (ThisMachine::look(), SystemTime::now());
+        let machine = ThisMachine::look();
+        let clock = Clock::starting_at(continuation.as_ref().map_or(Instant::ZERO, |before| before.now));
+        let began = SystemTime::now() - clock.now().since_epoch();
         let (logs, watched) = (Logs::default(), notices.downgrade());
-        let driver =
-            Driver::new(config, images.clone(), machine.clone(), engine.clone(), addresses, notices, logs.clone());
+        let (to, own_logs) = (notices, logs.clone());
+        let mut driver =
+            Driver::new(config, images.clone(), machine.clone(), engine.clone(), addresses, clock, to, own_logs);
+        if let Some(before) = continuation {
+            driver.go_on(before);
+        }
         let driver = tokio::spawn(driver.run(orders));
         Ok(Self { commands, notices: watched, driver, logs, engine, images, references, machine, node_name, began })
     }
@@ -142,6 +205,18 @@ impl LocalNode {
         let _ = self.commands.send(Command::Delete { pod: pod.clone(), grace_seconds });
     }
 
+    /// Tells the node a fact that is not about a container: what the node has, that it shuts down, what a client said of a pod.
+    pub fn tell(&self, fact: Input) {
+        let _ = self.commands.send(Command::Tell(Box::new(fact)));
+    }
+
+    /// All pods as they are now. None if the agent has ended.
+    pub async fn pods(&self) -> Option<Vec<PodState>> {
+        let (reply, pods) = oneshot::channel();
+        let _ = self.commands.send(Command::Look(reply));
+        pods.await.ok()
+    }
+
     /// What happens from now on. The channel is closed if the agent has ended, by [`shutdown`](Self::shutdown) or by a fault.
     pub fn watch(&self) -> broadcast::Receiver<Notice> {
         match self.notices.upgrade() {
@@ -162,7 +237,7 @@ impl LocalNode {
         &self.node_name
     }
 
-    /// The wall-clock time of [`husk_core::Instant::ZERO`].
+    /// The wall-clock time of [`husk_core::Instant::ZERO`], by the clock as it was when the agent began.
     pub fn epoch(&self) -> SystemTime {
         self.began
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use husk_core::Instant;
+use husk_core::deletion::Deletion;
 use husk_core::event::Event;
 use husk_core::io::PodUid;
 use husk_core::spec::ProbeKind;
@@ -26,6 +27,8 @@ pub enum Notice {
         pod: PodUid,
         /// Its status now.
         status: Arc<PodStatus>,
+        /// Its deletion, if it is being deleted.
+        deletion: Option<Deletion>,
         /// What the status doesn't say, by container.
         views: Arc<[ContainerView]>,
     },
@@ -42,6 +45,11 @@ pub enum Notice {
         at: Instant,
         /// Which pod.
         pod: PodUid,
+    },
+    /// The node was asked to shut down, and all its pods have ended or had their time.
+    ShutDown {
+        /// When.
+        at: Instant,
     },
 }
 

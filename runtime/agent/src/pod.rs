@@ -32,6 +32,8 @@ pub(crate) struct LocalPod {
     pub(crate) logs: BTreeMap<String, Log>,
     /// Images that are there, by container.
     pub(crate) images: BTreeMap<String, Found>,
+    /// The address that it had before the agent started.
+    pub(crate) reserved: Option<Address>,
     /// What was made for it.
     pub(crate) sandbox: Option<Arc<Sandbox>>,
     /// What is being done about its sandbox.
@@ -69,7 +71,7 @@ impl LocalPod {
             spec.node_name.get_or_insert_with(|| node_name.to_owned());
         }
         let ephemeral = ephemeral_containers(pod.spec.as_ref()).collect();
-        Self { pod: Arc::new(pod), ephemeral, base, logs, images: BTreeMap::new(), sandbox: None, work: Work::None }
+        Self { pod: Arc::new(pod), ephemeral, base, logs, images: BTreeMap::new(), reserved: None, sandbox: None, work: Work::None }
     }
 
     /// The object changed. What was made for the pod stays.

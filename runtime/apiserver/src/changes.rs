@@ -1,8 +1,9 @@
-//! What has changed lately: a bounded ring that any number of watchers read at their own pace.
+//! What has changed: how it is read, and a bounded ring of it that any number of watchers read at their own pace.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use async_trait::async_trait;
 use tokio::sync::watch;
 
 use crate::storage::{Key, Scope, Shared, StorageError};
@@ -21,6 +22,19 @@ pub struct Change {
     /// For a removal: the object as it was, with the revision of the removal.
     pub removed: Option<Shared>,
 }
+
+/// Reads changes of a scope one after the other.
+#[async_trait]
+pub trait Feed: Send {
+    /// The next change; waits for it. Who is too slow is told that it missed some. Can be given up and called again.
+    async fn next(&mut self) -> Result<Arc<Change>, StorageError>;
+
+    /// Everything up to here has been given out.
+    fn revision(&self) -> u64;
+}
+
+/// What a storage gives to those who watch it.
+pub type Watch = Box<dyn Feed>;
 
 /// The last changes of a storage. Clones share them.
 #[derive(Clone, Debug)]
@@ -74,7 +88,7 @@ impl Changes {
         if since < oldest {
             return Err(StorageError::Expired { asked: since, oldest });
         }
-        Ok(Watch { changes: self.clone(), scope, seen: since, newest: self.0.newest.subscribe() })
+        Ok(Box::new(Reader { changes: self.clone(), scope, seen: since, newest: self.0.newest.subscribe() }))
     }
 
     fn ring(&self) -> MutexGuard<'_, Ring> {
@@ -82,9 +96,8 @@ impl Changes {
     }
 }
 
-/// Reads changes of a scope one after the other.
 #[derive(Debug)]
-pub struct Watch {
+struct Reader {
     changes: Changes,
     scope: Scope,
     /// All changes up to here were looked at.
@@ -92,9 +105,9 @@ pub struct Watch {
     newest: watch::Receiver<u64>,
 }
 
-impl Watch {
-    /// The next change; waits for it. Who is too slow is told that it missed some.
-    pub async fn next(&mut self) -> Result<Arc<Change>, StorageError> {
+#[async_trait]
+impl Feed for Reader {
+    async fn next(&mut self) -> Result<Arc<Change>, StorageError> {
         loop {
             self.newest.mark_unchanged();
             if let Some(change) = self.try_next()? {
@@ -105,11 +118,12 @@ impl Watch {
         }
     }
 
-    /// Everything up to here has been given out.
-    pub fn revision(&self) -> u64 {
+    fn revision(&self) -> u64 {
         self.seen
     }
+}
 
+impl Reader {
     fn try_next(&mut self) -> Result<Option<Arc<Change>>, StorageError> {
         let ring = self.changes.ring();
         if self.seen < ring.floor {

@@ -48,13 +48,13 @@ mod websocket;
 
 pub use api::{Api, Device};
 pub use backend::{Backend, BoxFuture, Exit, LogLine, LogSource, Streams, Target, TerminalSize};
-pub use changes::{Change, Changes, Watch};
+pub use changes::{Change, Changes, Feed, Watch};
 pub use event_record::EventTimes;
 pub use memory::Memory;
 pub use node_object::NodeFacts;
 pub use objects::Objects;
 pub use resource::{Column, Door, ListMerge, Reading, Removal, Resource, Strategy, Subresource};
-pub use resources::RESOURCES;
+pub use resources::{CONFIG_MAPS, NODES, PODS, RESOURCES, SECRETS};
 pub use respond::{Payload, Response};
 pub use serve::{Listener, serve};
 pub use status::{ApiError, Cause};

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::changes::Watch;
+use crate::delete::is_over;
+use crate::incoming::now;
 use crate::resource::Resource;
 use crate::status::ApiError;
 use crate::storage::{Expected, Key, Page, Scope, Shared, Storage, StorageError, revision_of};
@@ -94,6 +96,27 @@ impl Objects {
             }
         }
         Err(StorageError::Failed(format!("{} is changed all the time", key.name)))
+    }
+}
+
+impl Objects {
+    /// A pod's node has ended it: the object goes now, or, where somebody's finalizer keeps it, with the last of those.
+    pub async fn end(&self, key: &Key, uid: &str) -> Result<(), StorageError> {
+        let ended = self.update(key, |object| {
+            let metadata = &mut object["metadata"];
+            if metadata["uid"] != uid || metadata["deletionGracePeriodSeconds"] == 0 {
+                return false;
+            }
+            if metadata["deletionTimestamp"].is_null() {
+                metadata["deletionTimestamp"] = now().to_string().into();
+            }
+            metadata["deletionGracePeriodSeconds"] = 0.into();
+            true
+        });
+        match ended.await? {
+            Some(object) if is_over(&object) => self.remove(key, uid).await,
+            _ => Ok(()),
+        }
     }
 }
 

@@ -45,6 +45,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::io::PodUid;
 use crate::pod::Pod;
+use crate::status::PodStatus;
 use crate::time::Instant;
 
 /// Version of the format. Any change of what a pod is made of is another version, and records of the ones before have to be read
@@ -106,6 +107,16 @@ impl PodRecord {
     /// The node's count of pods when it took this one: the order in which records are handed in.
     pub const fn accepted(&self) -> u64 {
         self.pod.accepted
+    }
+
+    /// The pod's status when the record was made.
+    pub const fn status(&self) -> &PodStatus {
+        &self.pod.status
+    }
+
+    /// Was it being deleted?
+    pub const fn is_leaving(&self) -> bool {
+        self.pod.deletion.is_some()
     }
 
     /// The bytes to persist.

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::typed::{self, CREATED, age, entries, text};
 use crate::resource::{ALL_VERBS, Column, Door, Removal, Resource, Strategy};
 
-pub(super) static CONFIG_MAPS: Resource = Resource {
+/// ConfigMaps.
+pub static CONFIG_MAPS: Resource = Resource {
     group: "",
     version: "v1",
     kind: "ConfigMap",
@@ -43,7 +44,8 @@ pub(super) static CONFIG_MAPS: Resource = Resource {
     selectable: &[],
 };
 
-pub(super) static SECRETS: Resource = Resource {
+/// Secrets.
+pub static SECRETS: Resource = Resource {
     group: "",
     version: "v1",
     kind: "Secret",

@@ -22,10 +22,11 @@ pub static RESOURCES: &[&Resource] = &[
 ];
 
 pub(crate) use budgets::BUDGETS;
+pub use config::{CONFIG_MAPS, SECRETS};
 pub(crate) use events::EVENTS;
 pub(crate) use namespaces::NAMESPACES;
-pub(crate) use nodes::NODES;
-pub(crate) use pods::PODS;
+pub use nodes::NODES;
+pub use pods::PODS;
 
 /// The resource of that group, version and plural name.
 pub(crate) fn find(group: &str, version: &str, plural: &str) -> Option<&'static Resource> {

@@ -11,7 +11,8 @@ const NONE: &str = "<none>";
 const UNKNOWN: &str = "<unknown>";
 const ROLE_PREFIX: &str = "node-role.kubernetes.io/";
 
-pub(crate) static NODES: Resource = Resource {
+/// Nodes: this device.
+pub static NODES: Resource = Resource {
     group: "",
     version: "v1",
     kind: "Node",

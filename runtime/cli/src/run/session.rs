@@ -227,9 +227,9 @@ impl Session {
     fn notice(&mut self, notice: Notice) {
         let (at, pod, what) = match notice {
             Notice::Event { at, event } => (at, event.pod.clone(), What::Event(event)),
-            Notice::Status { at, pod, status, views } => (at, pod, What::Status(status, views)),
+            Notice::Status { at, pod, status, views, .. } => (at, pod, What::Status(status, views)),
             Notice::Gone { at, pod } => (at, pod, What::Gone),
-            Notice::Forgotten { .. } => return,
+            Notice::Forgotten { .. } | Notice::ShutDown { .. } => return,
         };
         // What a container wrote comes before what became of it.
         self.show_lines(Some(at.since_epoch()));

@@ -15,7 +15,8 @@ use crate::resource::{ALL_VERBS, Column, Door, ListMerge, Reading, Removal, Reso
 
 const EVICTION: (&str, &str, &str) = ("policy", "v1", "Eviction");
 
-pub(crate) static PODS: Resource = Resource {
+/// Pods.
+pub static PODS: Resource = Resource {
     group: "",
     version: "v1",
     kind: "Pod",

@@ -1,0 +1,326 @@
+//! The pods of the API and the node, each told of the other: what clients want goes to the node, what becomes of it comes back.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use husk_apiserver::{Change, EventTimes, Key, Objects, PODS, Shared, StorageError};
+use husk_core::Input;
+use husk_core::deletion::Deletion;
+use husk_core::disruption::Disruption;
+use husk_core::event::Event;
+use husk_core::io::PodUid;
+use husk_core::status::PodStatus;
+use serde_json::{Value, json};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+
+use super::pod_object::{self, FROM_FILE};
+use super::wall::WallClock;
+use crate::local::LocalNode;
+use crate::notice::Notice;
+
+/// After a failure that might repeat itself.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Keeps objects and node in line.
+pub(crate) struct Pods {
+    node: Arc<LocalNode>,
+    objects: Objects,
+    wall: Arc<WallClock>,
+    /// The folder that images of the API's pods are relative to.
+    base: PathBuf,
+    known: HashMap<PodUid, Known>,
+    notices: broadcast::Receiver<Notice>,
+}
+
+/// A pod that has an object, or is to have one.
+struct Known {
+    key: Key,
+    /// It is run whatever clients do: its object is only a mirror.
+    is_static: bool,
+}
+
+/// The newest that is known of a pod and not written yet.
+#[derive(Default)]
+struct News {
+    status: Option<(Arc<PodStatus>, Option<Deletion>)>,
+    is_gone: bool,
+    is_forgotten: bool,
+}
+
+/// What happened, in order, with only the newest status of each pod.
+#[derive(Default)]
+struct Batch {
+    order: Vec<PodUid>,
+    news: HashMap<PodUid, News>,
+    events: VecDeque<Arc<Event>>,
+}
+
+impl Pods {
+    /// With the pods that the node has been given already, whatever has become of them. `notices` begin before that.
+    pub(crate) fn new(
+        node: Arc<LocalNode>,
+        objects: Objects,
+        wall: Arc<WallClock>,
+        base: PathBuf,
+        notices: broadcast::Receiver<Notice>,
+        restored: &[Shared],
+    ) -> Self {
+        let known = restored.iter().map(|object| (uid_of(object), Known::of(object))).collect();
+        Self { node, objects, wall, base, known, notices }
+    }
+
+    /// Works for as long as the agent lives.
+    pub(crate) async fn run(mut self) {
+        loop {
+            match self.follow().await {
+                Ok(()) => return,
+                // It begins again with what is there, so that nothing is missed.
+                Err(error) => tracing::warn!(%error, "following pods begins again"),
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Ends when the node has ended.
+    async fn follow(&mut self) -> Result<(), StorageError> {
+        let scope = PODS.scope(None);
+        let page = self.objects.list(&scope).await?;
+        for object in &page.items {
+            self.wanted(object, None);
+        }
+        let mut changes = self.objects.watch(scope, page.revision)?;
+        self.compare(&page.items).await?;
+        loop {
+            tokio::select! {
+                change = changes.next() => self.changed(&*change?).await?,
+                notice = self.notices.recv() => match notice {
+                    Ok(notice) => self.hear(notice).await?,
+                    Err(RecvError::Lagged(_)) => {
+                        let page = self.objects.list(&PODS.scope(None)).await?;
+                        self.compare(&page.items).await?;
+                    }
+                    Err(RecvError::Closed) => return Ok(()),
+                },
+            }
+        }
+    }
+
+    /// Brings all objects in line with what the node says now.
+    async fn compare(&mut self, objects: &[Shared]) -> Result<(), StorageError> {
+        let Some(states) = self.node.pods().await else { return Ok(()) };
+        for state in &states {
+            if let Some(status) = &state.status {
+                self.write_status(&state.uid, status, state.deletion).await?;
+            }
+        }
+        for object in objects {
+            let uid = uid_of(object);
+            let is_there = states.iter().any(|state| state.uid == uid && state.status.is_some());
+            let is_static = self.known.get(&uid).is_some_and(|known| known.is_static);
+            if !is_there && (is_static || is_leaving(object)) {
+                self.gone(&uid).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn changed(&mut self, change: &Change) -> Result<(), StorageError> {
+        match (&change.after, &change.before) {
+            (Some(object), before) => {
+                self.wanted(object, before.as_ref());
+                let is_mirror = self.known.get(&uid_of(object)).is_some_and(|known| known.is_static);
+                if is_mirror && is_leaving(object) && before.as_ref().is_none_or(|before| !is_leaving(before)) {
+                    // Who deletes a mirror deletes no pod (META-12).
+                    self.objects.remove(&change.key, &uid_of(object).0).await?;
+                }
+                Ok(())
+            }
+            (None, Some(before)) => {
+                let uid = uid_of(before);
+                if !self.known.get(&uid).is_some_and(|known| known.is_static) {
+                    // Nobody wants to know of it any more: deleted without grace, or ended by the node, who knows.
+                    self.node.delete(&uid, Some(0));
+                }
+                self.make_mirrors(&change.key).await
+            }
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// A client wants a pod like this. `before` is what it wanted until now.
+    fn wanted(&mut self, object: &Shared, before: Option<&Shared>) {
+        let uid = uid_of(object);
+        if object["metadata"]["annotations"][FROM_FILE].is_string() {
+            return;
+        }
+        let is_new = !self.known.contains_key(&uid);
+        if is_new || before.is_some_and(|before| pod_object::asks_otherwise(before, object)) {
+            match serde_json::from_value(Value::clone(object)) {
+                Ok(pod) => drop(self.node.apply(pod, self.base.clone())),
+                Err(error) => return tracing::error!(pod = %uid, %error, "the object can't be used"),
+            }
+            self.known.insert(uid.clone(), Known::of(object));
+        }
+        for condition in pod_object::conditions_of_clients(object, before) {
+            self.node.tell(Input::ConditionSet { pod: uid.clone(), condition });
+        }
+        let grace = |object: &Shared| object["metadata"]["deletionGracePeriodSeconds"].as_i64();
+        if is_leaving(object) && before.is_none_or(|before| !is_leaving(before) || grace(before) != grace(object)) {
+            let grace_seconds = pod_object::grace_left(object, before.is_none());
+            if pod_object::is_evicted(object) {
+                let disruption = Disruption::EvictionByEvictionApi;
+                self.node.tell(Input::Evict { pod: uid, disruption, grace_seconds });
+            } else {
+                self.node.delete(&uid, grace_seconds);
+            }
+        }
+    }
+
+    /// Takes a notice and all others that wait, and writes what they come to.
+    async fn hear(&mut self, notice: Notice) -> Result<(), StorageError> {
+        let mut batch = Batch::default();
+        batch.take(notice);
+        loop {
+            match self.notices.try_recv() {
+                Ok(notice) => batch.take(notice),
+                // The next `recv` says so again.
+                Err(TryRecvError::Empty | TryRecvError::Lagged(_) | TryRecvError::Closed) => break,
+            }
+        }
+        for uid in batch.order {
+            let Some(news) = batch.news.remove(&uid) else { continue };
+            if let Some((status, deletion)) = news.status {
+                self.write_status(&uid, &status, deletion).await?;
+            }
+            // Events first: their pod may be gone in the next moment.
+            for event in batch.events.extract_if(.., |event| event.pod == uid) {
+                self.write_event(&event).await?;
+            }
+            if news.is_gone {
+                self.gone(&uid).await?;
+            }
+            if news.is_forgotten {
+                self.known.remove(&uid);
+            }
+        }
+        Ok(())
+    }
+
+    async fn write_status(
+        &mut self,
+        uid: &PodUid,
+        status: &PodStatus,
+        deletion: Option<Deletion>,
+    ) -> Result<(), StorageError> {
+        if !self.known.contains_key(uid) && !self.make_mirror(uid).await? {
+            return Ok(());
+        }
+        let Some(known) = self.known.get(uid) else { return Ok(()) };
+        let wall = self.wall.now();
+        let written = self.objects.update(&known.key, |object| {
+            uid_of(object) == *uid && pod_object::show(object, status, deletion, known.is_static, &wall)
+        });
+        written.await.map(drop)
+    }
+
+    async fn write_event(&self, event: &Event) -> Result<(), StorageError> {
+        let Some(known) = self.known.get(&event.pod) else { return Ok(()) };
+        let Key { namespace, name, .. } = &known.key;
+        let pod = json!({"metadata": {"namespace": namespace, "name": name, "uid": *event.pod.0}});
+        let wall = self.wall.now();
+        let times = EventTimes { first: wall.timestamp(event.first_seen), last: wall.timestamp(event.last_seen) };
+        self.objects.record_event(&pod, event, times, self.node.node_name()).await
+    }
+
+    /// The node has ended it.
+    async fn gone(&mut self, uid: &PodUid) -> Result<(), StorageError> {
+        let Some(known) = self.known.get(uid) else { return Ok(()) };
+        if known.is_static {
+            self.objects.remove(&known.key, &uid.0).await
+        } else {
+            self.objects.end(&known.key, &uid.0).await
+        }
+    }
+
+    /// A name is free: pods from files that have it get their mirrors.
+    async fn make_mirrors(&mut self, key: &Key) -> Result<(), StorageError> {
+        let of_name: Vec<PodUid> = self
+            .known
+            .iter()
+            .filter(|(_, known)| known.is_static && known.key == *key)
+            .map(|(uid, _)| uid.clone())
+            .collect();
+        for uid in of_name {
+            self.make_mirror(&uid).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes the object of a pod from a file. Returns false if it is no such pod.
+    async fn make_mirror(&mut self, uid: &PodUid) -> Result<bool, StorageError> {
+        let Some(states) = self.node.pods().await else { return Ok(false) };
+        let Some(state) = states.into_iter().find(|state| state.uid == *uid) else { return Ok(false) };
+        let Some(object) = pod_object::mirror(&state.pod) else { return Ok(false) };
+        let key = key_of(&object);
+        self.known.insert(uid.clone(), Known { key: key.clone(), is_static: true });
+        let Some(status) = state.status else { return Ok(true) };
+        match self.objects.create(&key, object).await {
+            Ok(_) => {}
+            // One of its name is still there: when that goes, this one's turn comes.
+            Err(StorageError::Conflict) => return Ok(true),
+            // A disk that is full keeps no pod from running, only from being seen.
+            Err(StorageError::Failed(error)) => {
+                tracing::warn!(pod = %key.name, %error, "a static pod can't be shown");
+                return Ok(true);
+            }
+            Err(error) => return Err(error),
+        }
+        let wall = self.wall.now();
+        let shown = self.objects.update(&key, |object| pod_object::show(object, &status, state.deletion, true, &wall));
+        shown.await.map(|_| true)
+    }
+}
+
+impl Known {
+    fn of(object: &Value) -> Self {
+        Self { key: key_of(object), is_static: object["metadata"]["annotations"][FROM_FILE].is_string() }
+    }
+}
+
+impl Batch {
+    fn take(&mut self, notice: Notice) {
+        let (uid, change): (_, Box<dyn FnOnce(&mut News)>) = match notice {
+            Notice::Event { event, .. } => {
+                let uid = event.pod.clone();
+                self.events.push_back(event);
+                (uid, Box::new(|_| {}))
+            }
+            Notice::Status { pod, status, deletion, .. } => {
+                (pod, Box::new(move |news| news.status = Some((status, deletion))))
+            }
+            Notice::Gone { pod, .. } => (pod, Box::new(|news| news.is_gone = true)),
+            Notice::Forgotten { pod, .. } => (pod, Box::new(|news| news.is_forgotten = true)),
+            Notice::ShutDown { .. } => return,
+        };
+        if !self.news.contains_key(&uid) {
+            self.order.push(uid.clone());
+        }
+        change(self.news.entry(uid).or_default());
+    }
+}
+
+fn key_of(object: &Value) -> Key {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    PODS.key(text("namespace"), text("name"))
+}
+
+fn uid_of(object: &Value) -> PodUid {
+    PodUid::from(object["metadata"]["uid"].as_str().unwrap_or_default())
+}
+
+fn is_leaving(object: &Value) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
+}

@@ -1,0 +1,71 @@
+//! Pods' records, written to the store in its own rhythm (TERM-11, NODE-04).
+
+use std::sync::Arc;
+
+use husk_core::Instant;
+use husk_core::io::PodUid;
+use husk_core::record::PodRecord;
+use husk_store::{Store, Urgency};
+use tokio::sync::{Notify, watch};
+
+use crate::clock::Clock;
+use crate::local::Keeper;
+
+/// Keeps the records of a node.
+pub(crate) struct Records {
+    store: Arc<Store>,
+    clock: Clock,
+    marked: Notify,
+}
+
+impl Keeper for Records {
+    fn persist(&self, now: Instant, record: &PodRecord) {
+        self.store.persist(now, &record.uid().0, record.to_bytes(), Urgency::Soon);
+        self.marked.notify_one();
+    }
+
+    fn forget(&self, now: Instant, pod: &PodUid) {
+        self.store.forget(now, &pod.0);
+        self.marked.notify_one();
+    }
+}
+
+impl Records {
+    pub(crate) fn new(store: Arc<Store>, clock: Clock) -> Self {
+        Self { store, clock, marked: Notify::new() }
+    }
+
+    /// Writes what is due, for as long as the agent lives. `version` tells of what the API server writes.
+    pub(crate) async fn write(self: Arc<Self>, mut version: watch::Receiver<u64>) {
+        loop {
+            let wait = self.store.next_wake().map(|at| self.clock.until(at));
+            let due = async {
+                match wait {
+                    Some(wait) => tokio::time::sleep(wait).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.marked.notified() => {}
+                // Both live in the store that this holds.
+                _ = version.changed() => {}
+                () = due => self.blocking(|store, now| store.advance(now)).await,
+            }
+        }
+    }
+
+    /// Writes everything that is still to be written.
+    pub(crate) async fn flush(&self) {
+        self.blocking(|store, now| store.flush(now)).await;
+    }
+
+    async fn blocking(&self, work: impl FnOnce(&Store, Instant) -> Result<(), husk_store::DiskError> + Send + 'static) {
+        let (store, now) = (self.store.clone(), self.clock.now());
+        match tokio::task::spawn_blocking(move || work(&store, now)).await {
+            Ok(Ok(())) => {}
+            // The store says when it is tried again.
+            Ok(Err(error)) => tracing::warn!(%error, "pods' records can't be written"),
+            Err(error) => tracing::error!(%error, "writing pods' records broke off"),
+        }
+    }
+}
