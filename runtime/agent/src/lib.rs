@@ -4,6 +4,9 @@
 
 mod addresses;
 mod backend;
+mod clock;
+mod config;
+mod device;
 mod driver;
 mod hooks;
 mod images;
@@ -21,11 +24,18 @@ mod static_pods;
 mod volumes;
 
 pub use backend::Containers;
+<<<<<<< HEAD
 pub use images::{
     Collected, Digest, ImageSource, ImageStore, ImageTable, ImagesConfig, Imported, InvalidName, NoDigest, Reference,
     StoreError, StoredImage,
 };
 pub use local::{AgentConfig, AgentError, LocalNode, PodHandle};
+=======
+pub use config::{AgentConfiguration, ConfigurationError, CrashLoopBackOff, HuskConfiguration, Span};
+pub use device::{Device, DeviceConfig, DeviceError, NodeReserve};
+pub use images::ImageTable;
+pub use local::{AgentConfig, AgentError, Continuation, Keeper, LocalNode, PodHandle, PodState, Restored};
+>>>>>>> edbdf5f (husk agent: the node, its store and the API as one device; husk install writes the systemd unit)
 pub use notice::{ContainerView, Notice};
 pub use paths::{default_data_dir, default_socket};
 pub use preflight::Trouble;

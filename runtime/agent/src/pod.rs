@@ -71,7 +71,16 @@ impl LocalPod {
             spec.node_name.get_or_insert_with(|| node_name.to_owned());
         }
         let ephemeral = ephemeral_containers(pod.spec.as_ref()).collect();
-        Self { pod: Arc::new(pod), ephemeral, base, logs, images: BTreeMap::new(), reserved: None, sandbox: None, work: Work::None }
+        Self {
+            pod: Arc::new(pod),
+            ephemeral,
+            base,
+            logs,
+            images: BTreeMap::new(),
+            reserved: None,
+            sandbox: None,
+            work: Work::None,
+        }
     }
 
     /// The object changed. What was made for the pod stays.

@@ -52,6 +52,11 @@ impl ThisMachine {
         }
         Self { allocatable }
     }
+
+    /// What it has.
+    pub(crate) fn allocatable(&self) -> &ResourceList {
+        &self.allocatable
+    }
 }
 
 /// Bytes of memory of this machine.

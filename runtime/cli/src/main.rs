@@ -1,8 +1,10 @@
 //! The `husk` binary: runs Kubernetes Pods of WebAssembly modules, checks their manifests, and plays their lives in virtual time.
 
+mod agent;
 mod check;
 mod client;
 mod image;
+mod install;
 mod manifest;
 mod out;
 mod run;
@@ -40,6 +42,11 @@ enum Verb {
     /// Run pods here and now, in the foreground
     #[command(after_help = RUN_HELP)]
     Run(run::Run),
+    /// Run pods from files and from the API, for years
+    #[command(after_help = AGENT_HELP)]
+    Agent(agent::Agent),
+    /// Write the systemd unit that starts the agent at boot and looks after it
+    Install(install::Install),
     /// Say what is wrong with manifests, all of it at once
     #[command(after_help = CHECK_HELP)]
     Check(check::Check),
@@ -73,6 +80,17 @@ Examples:
   husk run job.yaml --timeout 10m
   husk run web.yaml --image nginx=./my-server.wasm
   husk run pod.yaml -o json | jq -r 'select(.type == \"log\").text'";
+
+const AGENT_HELP: &str = "\
+The agent serves the Kubernetes API on a Unix socket that only you can use; with --listen also on a loopback address, where
+kubectl finds it (kubectl --server http://127.0.0.1:8001 get pods). It needs no root and no network.
+
+Pods outlive it: after a crash, a power cut or an upgrade they go on as their records say. TERM and INT end it in good order:
+pods end within shutdownGracePeriod, critical ones last. HUP looks at the folder of static pods at once.
+
+Examples:
+  husk agent --static-pods ./pods --listen 127.0.0.1:8001
+  husk agent --config /etc/husk/config.yaml --log-format json";
 
 const CHECK_HELP: &str = "\
 Each problem is a line `file:line: error: field: what is wrong and what to do`. Warnings name fields that Kubernetes
@@ -127,6 +145,8 @@ Examples:
 fn main() -> ExitCode {
     let done = match Cli::parse().verb {
         Verb::Run(run) => run.run(),
+        Verb::Agent(agent) => agent.run(),
+        Verb::Install(install) => install.run(),
         Verb::Check(check) => Ok(check.run()),
         Verb::Simulate(simulate) => simulate.run(),
         Verb::Image(image) => image.run(),

@@ -1,6 +1,6 @@
 //! The pods of the API and the node, each told of the other: what clients want goes to the node, what becomes of it comes back.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,7 @@ struct News {
 struct Batch {
     order: Vec<PodUid>,
     news: HashMap<PodUid, News>,
-    events: VecDeque<Arc<Event>>,
+    events: Vec<Arc<Event>>,
 }
 
 impl Pods {
@@ -295,7 +295,7 @@ impl Batch {
         let (uid, change): (_, Box<dyn FnOnce(&mut News)>) = match notice {
             Notice::Event { event, .. } => {
                 let uid = event.pod.clone();
-                self.events.push_back(event);
+                self.events.push(event);
                 (uid, Box::new(|_| {}))
             }
             Notice::Status { pod, status, deletion, .. } => {

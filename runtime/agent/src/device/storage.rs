@@ -51,7 +51,8 @@ impl Storage for StoreStorage {
     }
 
     async fn list(&self, scope: &Scope, after: Option<&Key>) -> Result<Page, StorageError> {
-        let list = self.store.list(husk_store::Scope { resource: &scope.resource, namespace: scope.namespace.as_deref() });
+        let list =
+            self.store.list(husk_store::Scope { resource: &scope.resource, namespace: scope.namespace.as_deref() });
         let after = after.map(key_of);
         let left = list.objects.iter().filter(|object| after.as_ref().is_none_or(|after| object.key > *after));
         Ok(Page { revision: list.version, items: left.map(|object| value_of(object)).collect::<Result<_, _>>()? })

@@ -36,6 +36,16 @@ pub(super) struct StaticPod {
     pub(super) pod: Pod,
 }
 
+impl StaticPod {
+    /// From the object that was kept of it.
+    pub(super) fn of_mirror(pod: Pod) -> Option<Self> {
+        let meta = &pod.metadata;
+        let identity = Identity { namespace: meta.namespace.clone()?, name: meta.name.clone()? };
+        let content = meta.annotations.as_ref()?.get(CONTENT)?.clone();
+        Some(Self { identity, uid: PodUid::from(meta.uid.as_deref()?), content, pod })
+    }
+}
+
 /// The pods of a manifest, or everything that is wrong with it.
 pub(super) fn read(text: &str, path: &Path, node_name: &str) -> Result<Vec<StaticPod>, Vec<Problem>> {
     let decoded = husk_api::check(text, &path.display().to_string());
@@ -117,6 +127,9 @@ fn digest(node_name: &str, namespace: &str, name: &str, pod: &Value) -> String {
     }
     digest.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+/// The annotation with the digest.
+const CONTENT: &str = "kubernetes.io/config.hash";
 
 /// Says of a pod that it comes from a file, as upstream does.
 fn mark(pod: &mut Pod, uid: &str, content: &str) {

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use husk_api::Problem;
+use husk_api::k8s::Pod;
 use husk_core::io::PodUid;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::broadcast::error::RecvError;
@@ -61,6 +62,11 @@ pub struct StaticPods {
 impl StaticPods {
     /// Runs what is in the folder on a node.
     pub fn start(config: StaticPodsConfig, node: Arc<LocalNode>) -> Self {
+        Self::go_on(config, node, Vec::new())
+    }
+
+    /// The same, where the node has pods of the folder already, from before the agent started: who isn't there any more ends.
+    pub fn go_on(config: StaticPodsConfig, node: Arc<LocalNode>, pods: Vec<Pod>) -> Self {
         let look = Arc::new(Notify::new());
         let (report, problems) = watch::channel(Vec::new());
         look.notify_one();
@@ -72,7 +78,8 @@ impl StaticPods {
             look: look.clone(),
             report,
             folder: Some(folder),
-            running: BTreeMap::new(),
+            running: pods.into_iter().filter_map(StaticPod::of_mirror).map(|pod| (pod.identity.clone(), pod)).collect(),
+            listed: false,
             leaving: HashSet::new(),
         };
         Self { task: tokio::spawn(keeper.keep()), look, problems }
@@ -111,6 +118,8 @@ struct Keeper {
     /// Away while it is listed.
     folder: Option<Folder>,
     running: BTreeMap<Identity, StaticPod>,
+    /// The folder was looked at.
+    listed: bool,
     /// What was asked to end and is still there: its uid can't be used again before it is gone.
     leaving: HashSet<PodUid>,
 }
@@ -159,7 +168,7 @@ impl Keeper {
         });
         // A panic there, which only a bug can cause, ends this task as well.
         let Ok((folder, settled, problems)) = listed.await else { return Instant::now() + self.config.check };
-        self.folder = Some(folder);
+        (self.folder, self.listed) = (Some(folder), true);
         self.tell(problems);
         self.reconcile();
         Instant::now() + if settled { self.config.check } else { self.config.settle }
@@ -178,7 +187,7 @@ impl Keeper {
 
     /// Makes what runs what is wanted.
     fn reconcile(&mut self) {
-        let Some(folder) = &self.folder else { return };
+        let Some(folder) = self.folder.as_ref().filter(|_| self.listed) else { return };
         let wanted = folder.wanted();
         let ended: Vec<_> = self
             .running

@@ -184,7 +184,8 @@ fn cache_folder() -> Option<PathBuf> {
     cache.map(|cache| cache.join("husk/modules"))
 }
 
-fn image(text: &str) -> Result<(String, PathBuf), String> {
+/// `NAME=PATH` of an image.
+pub(crate) fn image(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
         Some((name, path)) if !name.is_empty() && !path.is_empty() => Ok((name.into(), path.into())),
         _ => Err("write NAME=PATH, as in redis=./redis.wasm".into()),

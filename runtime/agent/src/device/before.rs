@@ -1,0 +1,111 @@
+//! What was there before the agent started: which pods go on, which begin anew, and what is left over of others.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use husk_apiserver::{Objects, PODS, Shared, StorageError};
+use husk_core::Instant;
+use husk_core::reasons;
+use husk_core::record::PodRecord;
+use husk_core::status::Phase;
+use husk_store::Store;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::Value;
+
+use super::pod_object::FROM_FILE;
+use crate::local::{Restored, pod_folder};
+
+/// What a new run begins with.
+#[derive(Default)]
+pub(super) struct Before {
+    /// Pods that go on.
+    pub(super) restored: Vec<Restored>,
+    /// Their objects.
+    pub(super) objects: Vec<Shared>,
+    /// Those of them that come from files.
+    pub(super) from_files: Vec<Pod>,
+}
+
+/// Puts records and objects together.
+pub(super) async fn gather(
+    objects: &Objects,
+    store: &Store,
+    now: Instant,
+    records: Vec<PodRecord>,
+    data_dir: &Path,
+) -> Before {
+    let page = match objects.list(&PODS.scope(None)).await {
+        Ok(page) => page,
+        Err(error) => {
+            tracing::error!(%error, "the pods in the store can't be read");
+            return Before::default();
+        }
+    };
+    let uid_of = |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+    let mut by_uid: HashMap<String, Shared> = page.items.into_iter().map(|object| (uid_of(&object), object)).collect();
+    let mut before = Before::default();
+    for record in records {
+        let uid = record.uid().clone();
+        let object = by_uid.remove(&*uid.0);
+        let pod = object.as_ref().and_then(|object| serde_json::from_value::<Pod>(Value::clone(object)).ok());
+        let (Some(object), Some(pod)) = (object, pod) else {
+            // Its object is gone, and nothing of it runs any more: what is left is its folder, which goes below.
+            store.forget(now, &uid.0);
+            continue;
+        };
+        if was_shut_down(&record, &pod) {
+            store.forget(now, &uid.0);
+            if let Err(error) = begin_anew(objects, &object).await {
+                tracing::error!(pod = %uid, %error, "a pod that the node's shutdown ended can't begin anew");
+            }
+            continue;
+        }
+        if object["metadata"]["annotations"][FROM_FILE].is_string() {
+            before.from_files.push(pod.clone());
+        }
+        before.restored.push(Restored { record, pod, base: data_dir.to_owned() });
+        before.objects.push(object);
+    }
+    remove_leftovers(data_dir, &before.restored);
+    before
+}
+
+/// Did the node end it because it was shut down, and not the pod? Elsewhere a controller makes another pod then; here the node
+/// does. A pod that is never to be restarted stays as it ended.
+fn was_shut_down(record: &PodRecord, pod: &Pod) -> bool {
+    let status = record.status();
+    let restarts = pod.spec.as_ref().is_some_and(|spec| spec.restart_policy.as_deref() != Some("Never"));
+    restarts && status.phase == Phase::Failed && status.reason == reasons::TERMINATED && !record.is_leaving()
+}
+
+/// The same pod once more: another one for all who look. One from a file gets its object when it runs.
+async fn begin_anew(objects: &Objects, object: &Shared) -> Result<(), StorageError> {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    let key = PODS.key(text("namespace"), text("name"));
+    objects.remove(&key, text("uid")).await?;
+    if object["metadata"]["annotations"][FROM_FILE].is_string() {
+        return Ok(());
+    }
+    let mut new = Value::clone(object);
+    let metadata = &mut new["metadata"];
+    metadata["uid"] = uuid::Uuid::new_v4().to_string().into();
+    let second = Timestamp::from_second(Timestamp::now().as_second()).unwrap_or(Timestamp::UNIX_EPOCH);
+    metadata["creationTimestamp"] = second.to_string().into();
+    if let Some(fields) = new.as_object_mut() {
+        fields.insert("status".into(), serde_json::json!({"phase": "Pending"}));
+    }
+    objects.create(&key, new).await.map(drop)
+}
+
+/// Folders of pods that are no more.
+fn remove_leftovers(data_dir: &Path, restored: &[Restored]) {
+    let Ok(entries) = std::fs::read_dir(data_dir.join("pods")) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let is_used = restored.iter().any(|pod| pod_folder(data_dir, pod.record.uid()) == path);
+        if !is_used && let Err(error) = std::fs::remove_dir_all(&path) {
+            tracing::warn!(folder = %path.display(), %error, "can't remove what is left of a pod");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Pods from files, as the API shows them (META-12).
+
+use serde_json::json;
+
+use crate::world::{World, shell};
+
+const MANIFEST: &str = "apiVersion: v1
+kind: Pod
+metadata: {name: beacon}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - {name: app, image: busybox, command: [sh, -c, sleep 1000]}
+";
+
+fn write(world: &World, name: &str, text: &str) {
+    let hidden = world.path("manifests").join(format!(".{name}"));
+    std::fs::write(&hidden, text).expect("written");
+    std::fs::rename(hidden, world.path("manifests").join(name)).expect("renamed");
+}
+
+// spec: META-12
+#[test]
+fn a_file_is_a_pod_with_a_mirror_that_comes_again() {
+    let mut world = World::new(&[]);
+    write(&world, "beacon.yaml", MANIFEST);
+    let first = world.running("beacon-edge-7");
+    assert_eq!(first["metadata"]["annotations"]["kubernetes.io/config.source"], "file");
+    world.delete("beacon-edge-7");
+    let again = world.running("beacon-edge-7");
+    let started = |pod: &serde_json::Value| pod["status"]["containerStatuses"][0]["containerID"].clone();
+    assert_eq!(started(&first), started(&again), "the pod itself was left alone");
+    std::fs::remove_file(world.path("manifests").join("beacon.yaml")).expect("removed");
+    world.gone("beacon-edge-7");
+}
+
+// spec: META-12, NODE-05
+#[test]
+fn pods_from_files_go_on_after_a_crash_and_end_if_their_file_went_meanwhile() {
+    let mut world = World::new(&[]);
+    write(&world, "stays.yaml", &MANIFEST.replace("beacon", "stays"));
+    write(&world, "goes.yaml", &MANIFEST.replace("beacon", "goes"));
+    let before = world.running("stays-edge-7");
+    world.running("goes-edge-7");
+    // Its mirror is on the disk once it was answered.
+    world.kill();
+    std::fs::remove_file(world.path("manifests").join("goes.yaml")).expect("removed");
+    world.start();
+    let after = world.running("stays-edge-7");
+    for field in ["uid", "creationTimestamp"] {
+        assert_eq!(before["metadata"][field], after["metadata"][field]);
+    }
+    world.gone("goes-edge-7");
+}
+
+// spec: NODE-04
+#[test]
+fn a_state_that_is_garbage_is_set_aside_and_pods_from_files_run() {
+    let mut world = World::new(&[]);
+    write(&world, "beacon.yaml", MANIFEST);
+    world.create("web", &shell("sleep 1000"));
+    world.running("web");
+    world.running("beacon-edge-7");
+    world.kill();
+    std::fs::write(world.path("data/state.redb"), [0x5a; 70_000]).expect("written");
+    world.start();
+    world.running("beacon-edge-7");
+    assert!(world.pod("web").is_none());
+    assert!(world.log().contains("state.redb.corrupt-1"), "{}", world.log());
+    assert!(world.path("data/state.redb.corrupt-1").exists());
+    assert_eq!(
+        world
+            .send(
+                "POST",
+                "/api/v1/namespaces/default/configmaps",
+                &json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}})
+            )
+            .code,
+        201
+    );
+}

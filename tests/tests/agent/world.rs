@@ -1,0 +1,160 @@
+//! An agent with a folder of its own.
+
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::client::{Answer, ask};
+use crate::husk::command;
+
+/// Nothing takes so long; a test that waits longer is stuck.
+const STUCK: Duration = Duration::from_secs(120);
+const PODS: &str = "/api/v1/namespaces/default/pods";
+
+/// A folder with an agent, or between two of them.
+pub(crate) struct World {
+    folder: TempDir,
+    agent: Option<Child>,
+    more: Vec<String>,
+}
+
+impl World {
+    /// An agent that has just begun.
+    pub(crate) fn new(more: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("manifests")).expect("a folder");
+        let mut world = Self { folder, agent: None, more: more.iter().map(|word| (*word).to_owned()).collect() };
+        world.start();
+        world
+    }
+
+    /// Begins, or begins again, and answers from then on.
+    pub(crate) fn start(&mut self) {
+        self.launch();
+        self.until("the agent answers", |world| world.get("/version").filter(|answer| answer.code == 200));
+    }
+
+    /// The same without waiting.
+    pub(crate) fn launch(&mut self) {
+        let log = std::fs::File::options().create(true).append(true).open(self.path("log")).expect("a log");
+        let mut agent = command();
+        agent.args(["agent", "--node-name", "edge-7", "--data-dir"]).arg(self.path("data"));
+        agent.arg("--socket").arg(self.path("husk.sock")).arg("--static-pods").arg(self.path("manifests"));
+        agent.args(&self.more).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        self.agent = Some(agent.spawn().expect("husk starts"));
+    }
+
+    /// Something in its folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// What the agent has said for people.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.path("log")).unwrap_or_default()
+    }
+
+    /// As a power cut does.
+    pub(crate) fn kill(&mut self) {
+        let mut agent = self.agent.take().expect("it runs");
+        agent.kill().expect("it is killed");
+        agent.wait().expect("it ends");
+    }
+
+    /// As a service manager does. Its exit code.
+    pub(crate) fn end(&mut self) -> Option<i32> {
+        let mut agent = self.agent.take().expect("it runs");
+        let told = std::process::Command::new("kill").arg(agent.id().to_string()).status().expect("kill runs");
+        assert!(told.success());
+        agent.wait().expect("it ends").code()
+    }
+
+    /// Its end, if it ends by itself.
+    pub(crate) fn wait(&mut self) -> Option<i32> {
+        self.agent.take().expect("it was started").wait().expect("it ends").code()
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Option<Answer> {
+        ask(&self.path("husk.sock"), "GET", path, None)
+    }
+
+    pub(crate) fn send(&self, method: &str, path: &str, body: &Value) -> Answer {
+        ask(&self.path("husk.sock"), method, path, Some(body)).expect("an answer")
+    }
+
+    /// Creates a pod of the namespace `default`.
+    pub(crate) fn create(&self, name: &str, spec: &Value) -> Value {
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec});
+        self.send("POST", PODS, &pod).ok()
+    }
+
+    /// A pod, if it is there.
+    pub(crate) fn pod(&self, name: &str) -> Option<Value> {
+        let answer = self.get(&format!("{PODS}/{name}"))?;
+        (answer.code != 404).then(|| answer.ok())
+    }
+
+    pub(crate) fn delete(&self, name: &str) {
+        self.send("DELETE", &format!("{PODS}/{name}"), &json!({})).ok();
+    }
+
+    /// Waits for a pod to be so.
+    pub(crate) fn pod_until(&mut self, name: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        self.until(name, |world| world.pod(name).filter(|pod| is_so(pod)))
+    }
+
+    pub(crate) fn running(&mut self, name: &str) -> Value {
+        self.pod_until(name, |pod| pod["status"]["phase"] == "Running" && is_ready(pod))
+    }
+
+    pub(crate) fn gone(&mut self, name: &str) {
+        self.until(&format!("{name} is gone"), |world| world.pod(name).is_none().then_some(()));
+    }
+
+    /// Waits for something.
+    pub(crate) fn until<T>(&mut self, what: &str, mut look: impl FnMut(&Self) -> Option<T>) -> T {
+        let begun = Instant::now();
+        loop {
+            if let Some(seen) = look(self) {
+                return seen;
+            }
+            if let Some(agent) = &mut self.agent
+                && let Ok(Some(status)) = agent.try_wait()
+            {
+                panic!("the agent ended ({status}) before {what}:\n{}", self.log());
+            }
+            assert!(begun.elapsed() < STUCK, "{what} never came:\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if let Some(mut agent) = self.agent.take() {
+            let _ = agent.kill();
+            let _ = agent.wait();
+        }
+    }
+}
+
+pub(crate) fn is_ready(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+}
+
+/// Restarts of the first container.
+pub(crate) fn restarts(pod: &Value) -> i64 {
+    pod["status"]["containerStatuses"][0]["restartCount"].as_i64().unwrap_or(0)
+}
+
+/// A pod that runs a script.
+pub(crate) fn shell(script: &str) -> Value {
+    json!({
+        "terminationGracePeriodSeconds": 2,
+        "containers": [{"name": "app", "image": "busybox", "command": ["sh", "-c", script]}],
+    })
+}
