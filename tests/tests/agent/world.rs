@@ -72,11 +72,6 @@ impl World {
         agent.wait().expect("it ends").code()
     }
 
-    /// Its end, if it ends by itself.
-    pub(crate) fn wait(&mut self) -> Option<i32> {
-        self.agent.take().expect("it was started").wait().expect("it ends").code()
-    }
-
     pub(crate) fn get(&self, path: &str) -> Option<Answer> {
         ask(&self.path("husk.sock"), "GET", path, None)
     }
