@@ -11,6 +11,8 @@ use jiff::SignedDuration;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
+use crate::images::{ImageSource, ImagesConfig};
+
 const API_VERSION: &str = "kubelet.config.k8s.io/v1beta1";
 const KIND: &str = "KubeletConfiguration";
 /// A larger file is none that anybody wrote.
@@ -40,6 +42,18 @@ pub struct AgentConfiguration {
     pub kube_reserved: BTreeMap<String, String>,
     /// The back-off of containers that crash.
     pub crash_loop_back_off: CrashLoopBackOff,
+    /// Images are removed when more of the disk is used (85).
+    #[serde(rename = "imageGCHighThresholdPercent")]
+    pub image_gc_high_threshold_percent: Option<u8>,
+    /// So many are removed that no more of it is used (80).
+    #[serde(rename = "imageGCLowThresholdPercent")]
+    pub image_gc_low_threshold_percent: Option<u8>,
+    /// What came later than this ago stays (2m).
+    #[serde(rename = "imageMinimumGCAge")]
+    pub image_minimum_gc_age: Option<Span>,
+    /// What was unused for so long goes even though there is room; 0 is never (0).
+    #[serde(rename = "imageMaximumGCAge")]
+    pub image_maximum_gc_age: Option<Span>,
     /// What no KubeletConfiguration has.
     pub husk: HuskConfiguration,
 }
@@ -66,6 +80,10 @@ pub struct HuskConfiguration {
     pub listen: Option<SocketAddr>,
     /// Name of the node; the machine's if not given.
     pub node_name: Option<String>,
+    /// Folders that images are pulled from, in this order: OCI image layouts, or folders with layouts, tars of them, Wasm files.
+    pub image_sources: Vec<PathBuf>,
+    /// Bytes of compiled code that are kept, as in `256Mi` (256Mi).
+    pub compiled_code_limit: Option<String>,
     /// What images are, as in `redis: /usr/share/husk/redis.wasm`.
     pub images: BTreeMap<String, PathBuf>,
 }
@@ -135,6 +153,23 @@ impl AgentConfiguration {
         sum
     }
 
+    /// How images are kept.
+    pub fn images(&self) -> ImagesConfig {
+        let own = ImagesConfig::default();
+        let limit = self.husk.compiled_code_limit.as_deref().and_then(|text| Quantity::parse(text).ok());
+        ImagesConfig {
+            sources: self.husk.image_sources.iter().cloned().map(ImageSource::Folder).collect(),
+            high_threshold_percent: self.image_gc_high_threshold_percent.unwrap_or(own.high_threshold_percent),
+            low_threshold_percent: self.image_gc_low_threshold_percent.unwrap_or(own.low_threshold_percent),
+            minimum_age: self.image_minimum_gc_age.map_or(own.minimum_age, |span| span.0),
+            maximum_age: self.image_maximum_gc_age.map_or(own.maximum_age, |span| span.0),
+            compiled_code_limit: limit
+                .and_then(|limit| u64::try_from(limit.value()).ok())
+                .unwrap_or(own.compiled_code_limit),
+            ..own
+        }
+    }
+
     fn check(&self) -> Result<(), String> {
         for (field, known, expected) in [("apiVersion", &self.api_version, API_VERSION), ("kind", &self.kind, KIND)] {
             if let Some(known) = known.as_ref().filter(|known| *known != expected) {
@@ -152,6 +187,19 @@ impl AgentConfiguration {
         }
         if self.max_pods == Some(0) {
             return Err("maxPods: must be at least 1".into());
+        }
+        let ImagesConfig { high_threshold_percent: high, low_threshold_percent: low, .. } = self.images();
+        if high > 100 || low >= high {
+            return Err(format!(
+                "imageGCLowThresholdPercent: must be less than imageGCHighThresholdPercent, which is at most 100, not {low} and {high}"
+            ));
+        }
+        let limit = self.husk.compiled_code_limit.as_deref().map(Quantity::parse).transpose();
+        if limit
+            .map_err(|error| format!("husk.compiledCodeLimit: {error}"))?
+            .is_some_and(|limit| limit < Quantity::ZERO)
+        {
+            return Err("husk.compiledCodeLimit: must not be negative".into());
         }
         let reserves = [("systemReserved", &self.system_reserved), ("kubeReserved", &self.kube_reserved)];
         for (field, list) in reserves {
@@ -233,6 +281,8 @@ husk:
             ("husk: {listen: '0.0.0.0:80'}", "not a loopback address"),
             ("husk: {nodeName: Edge_7}", "husk.nodeName"),
             ("husk: {dataDirs: x}", "dataDirs"),
+            ("imageGCLowThresholdPercent: 90", "not 90 and 85"),
+            ("husk: {compiledCodeLimit: much}", "husk.compiledCodeLimit"),
         ] {
             let error = AgentConfiguration::parse(text).expect_err(text);
             assert!(error.contains(said), "{text}: {error}");

@@ -24,18 +24,13 @@ mod static_pods;
 mod volumes;
 
 pub use backend::Containers;
-<<<<<<< HEAD
+pub use config::{AgentConfiguration, ConfigurationError, CrashLoopBackOff, HuskConfiguration, Span};
+pub use device::{Device, DeviceConfig, DeviceError, NodeReserve};
 pub use images::{
     Collected, Digest, ImageSource, ImageStore, ImageTable, ImagesConfig, Imported, InvalidName, NoDigest, Reference,
     StoreError, StoredImage,
 };
-pub use local::{AgentConfig, AgentError, LocalNode, PodHandle};
-=======
-pub use config::{AgentConfiguration, ConfigurationError, CrashLoopBackOff, HuskConfiguration, Span};
-pub use device::{Device, DeviceConfig, DeviceError, NodeReserve};
-pub use images::ImageTable;
 pub use local::{AgentConfig, AgentError, Continuation, Keeper, LocalNode, PodHandle, PodState, Restored};
->>>>>>> edbdf5f (husk agent: the node, its store and the API as one device; husk install writes the systemd unit)
 pub use notice::{ContainerView, Notice};
 pub use paths::{default_data_dir, default_socket};
 pub use preflight::Trouble;

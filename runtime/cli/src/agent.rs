@@ -105,6 +105,7 @@ impl Agent {
             node: AgentConfig {
                 cache_dir: Some(own.cache_dir.clone().unwrap_or_else(|| data_dir.join("modules"))),
                 images: ImageTable::new(images),
+                images_config: file.images(),
                 references: Arc::new(MemoryReferences::default()),
                 node_name: node_name.unwrap_or_else(machine_name),
                 max_container_restart_period: file.crash_loop_back_off.max_container_restart_period.map(|span| span.0),
