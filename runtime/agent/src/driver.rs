@@ -192,6 +192,7 @@ impl Driver {
         match command {
             Command::Apply(local) => {
                 let (meta, spec) = (core_meta(&local.pod), core_spec(&local.pod));
+                self.images.reserve(&PodUid::from(meta.uid.as_str()), local.image_names().collect());
                 match self.pods.entry(PodUid::from(meta.uid.as_str())) {
                     Entry::Occupied(known) => known.into_mut().update(*local),
                     Entry::Vacant(unknown) => {
@@ -327,6 +328,7 @@ impl Driver {
             Action::Gone { pod } => self.tell(Notice::Gone { at: self.now(), pod }),
             Action::Forget { pod } => {
                 self.pods.remove(&pod);
+                self.images.release(&pod);
                 self.logs.forget(&pod);
                 if let Some(keeper) = &self.keeper {
                     keeper.forget(self.now(), &pod);

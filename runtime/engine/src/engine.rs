@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::{Resource, Rlimit};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore};
 use wasmtime_wasi::{I32Exit, p1, p2};
 
 use crate::cache::Cache;
@@ -41,6 +42,8 @@ pub struct EngineConfig {
     pub scratch_dir: Option<PathBuf>,
     /// Threads that guests run on.
     pub workers: usize,
+    /// Modules that are compiled at the same time: each takes a multiple of its size in memory.
+    pub compilers: usize,
     /// Fuel (about one unit per Wasm instruction) after which a guest gives its thread to the next.
     pub slice: u64,
     /// Address space reserved per linear memory. None is wasmtime's own choice, 4 GiB on 64-bit systems, which saves the
@@ -58,6 +61,7 @@ impl Default for EngineConfig {
             cache_bytes: 256 << 20,
             scratch_dir: None,
             workers,
+            compilers: workers.div_ceil(2),
             slice: 100_000,
             memory_reservation: None,
             stack: 512 * 1024,
@@ -91,8 +95,10 @@ pub(crate) struct Inner {
     pub(crate) wasm: wasmtime::Engine,
     pub(crate) slice: u64,
     ports: Ports,
-    linkers: Arc<Linkers>,
+    linkers: Linkers,
     cache: Option<Arc<Cache>>,
+    compilers: Arc<Semaphore>,
+    compiled: AtomicU64,
     programs: Mutex<HashMap<[u8; 32], Slot>>,
     scratch: TempDir,
     threads: Threads,
@@ -114,7 +120,7 @@ impl Engine {
         raise_open_files();
         let failed = |error: wasmtime::Error| EngineError::Wasmtime(format!("{error:#}"));
         let wasm = wasmtime::Engine::new(&wasmtime_config(&config)).map_err(failed)?;
-        let linkers = Arc::new(linkers(&wasm).map_err(failed)?);
+        let linkers = linkers(&wasm).map_err(failed)?;
         let cache = match &config.cache_dir {
             Some(directory) => {
                 let opened = Cache::open(directory, config.cache_bytes, &wasm)
@@ -131,6 +137,8 @@ impl Engine {
             ports: Ports::default(),
             linkers,
             cache,
+            compilers: Arc::new(Semaphore::new(config.compilers.max(1))),
+            compiled: AtomicU64::new(0),
             programs: Mutex::default(),
             scratch,
             threads,
@@ -151,6 +159,11 @@ impl Engine {
         Container::start(self.clone(), config, log).await
     }
 
+    /// Modules that were compiled since the engine runs. Those that were loaded from the cache don't count.
+    pub fn compiled(&self) -> u64 {
+        self.0.compiled.load(Ordering::Relaxed)
+    }
+
     /// The ports that guests can reach on the node's loopback addresses.
     pub(crate) fn ports(&self) -> &Ports {
         &self.0.ports
@@ -169,16 +182,32 @@ impl Engine {
     /// The program of a module, compiled at most once however many ask for it at the same time.
     pub(crate) async fn program(&self, module: &ModuleFile) -> Result<Arc<Program>, ImageError> {
         let slot = self.slot(&module.digest);
-        let program = slot
-            .get_or_try_init(|| {
-                let (wasm, linkers, cache) = (self.0.wasm.clone(), self.0.linkers.clone(), self.0.cache.clone());
-                let module = module.clone();
-                let building =
-                    self.threads().spawn_blocking(move || Program::build(&wasm, &linkers, cache.as_deref(), &module));
-                async { building.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic())) }
-            })
-            .await?;
+        let program = slot.get_or_try_init(|| self.build(module)).await?;
         Ok(program.clone())
+    }
+
+    async fn build(&self, module: &ModuleFile) -> Result<Arc<Program>, ImageError> {
+        if let Some(cache) = self.0.cache.clone() {
+            let (inner, module) = (self.0.clone(), module.clone());
+            let load = move || Program::load(&inner.wasm, &inner.linkers, &cache, &module);
+            if let Some(loaded) = self.blocking(load).await {
+                return loaded;
+            }
+        }
+        // The turn ends with the compilation, also when nobody waits for that any more. The semaphore is never closed.
+        let turn = self.0.compilers.clone().acquire_owned().await.ok();
+        let (inner, module) = (self.0.clone(), module.clone());
+        self.blocking(move || {
+            let _turn = turn;
+            inner.compiled.fetch_add(1, Ordering::Relaxed);
+            Program::compile(&inner.wasm, &inner.linkers, inner.cache.as_deref(), &module)
+        })
+        .await
+    }
+
+    async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+        let working = self.threads().spawn_blocking(work).await;
+        working.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
     }
 
     fn slot(&self, digest: &[u8; 32]) -> Slot {

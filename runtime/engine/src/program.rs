@@ -34,18 +34,25 @@ enum Entry {
 }
 
 impl Program {
-    /// Compiles and links a module, or takes its code from the cache. Takes seconds for a big module.
-    pub(crate) fn build(
+    /// Takes a module's code from the cache and links it.
+    pub(crate) fn load(
+        engine: &wasmtime::Engine,
+        linkers: &Linkers,
+        cache: &Cache,
+        file: &ModuleFile,
+    ) -> Option<Result<Arc<Self>, ImageError>> {
+        let code = Code::load(engine, cache, file)?;
+        Some(code.link(engine, linkers, file).map(Arc::new))
+    }
+
+    /// Compiles and links a module, and keeps its code. Takes seconds for a big module.
+    pub(crate) fn compile(
         engine: &wasmtime::Engine,
         linkers: &Linkers,
         cache: Option<&Cache>,
         file: &ModuleFile,
     ) -> Result<Arc<Self>, ImageError> {
-        let code = match cache.and_then(|cache| Code::load(engine, cache, file)) {
-            Some(code) => code,
-            None => Code::compile(engine, cache, file)?,
-        };
-        code.link(engine, linkers, file).map(Arc::new)
+        Code::compile(engine, cache, file)?.link(engine, linkers, file).map(Arc::new)
     }
 
     /// Instantiates the module in a store and runs it to its end.

@@ -23,14 +23,22 @@ impl Lease {
             Err(error) => return Err(error),
         };
         file.lock_shared()?;
-        touch(&file);
-        Ok(Some(Arc::new(Self(file))))
+        let lease = Self(file);
+        lease.touch();
+        Ok(Some(Arc::new(lease)))
+    }
+
+    /// It is used now.
+    pub(crate) fn touch(&self) {
+        if let Err(error) = self.0.set_modified(SystemTime::now()) {
+            tracing::debug!("when an image was used can't be noted: {error}");
+        }
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        touch(&self.0);
+        self.touch();
     }
 }
 
@@ -45,10 +53,4 @@ pub(crate) fn is_held(folder: &Path, digest: Digest) -> bool {
 /// When it was last taken or given back.
 pub(crate) fn last_used(folder: &Path, digest: Digest) -> Option<SystemTime> {
     fs::metadata(folder.join(digest.hex())).and_then(|metadata| metadata.modified()).ok()
-}
-
-fn touch(file: &File) {
-    if let Err(error) = file.set_modified(SystemTime::now()) {
-        tracing::debug!("when an image was used can't be noted: {error}");
-    }
 }

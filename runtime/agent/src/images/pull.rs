@@ -3,11 +3,12 @@
 //! A name is first what the user said of it, then a path if it looks like one, then an image of the store, then a well-known
 //! name, then a file beside the manifest. Only the store's images are pulled: what is a file here is the newest there is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{self, Arc, PoisonError};
 use std::time::Duration;
 
+use husk_core::io::PodUid;
 use husk_core::reasons;
 use husk_core::spec::PullPolicy;
 use husk_engine::{Image, ImageError};
@@ -34,6 +35,8 @@ struct Inner {
     config: ImagesConfig,
     /// One pull at a time, as upstream has it: two at once would be slower together, and fetch the same twice.
     pulling: Mutex<()>,
+    /// Images of pods that are on this node, whether they have started yet or not.
+    reserved: sync::Mutex<BTreeMap<PodUid, Vec<Arc<Lease>>>>,
 }
 
 /// An image that a container can be started with.
@@ -60,7 +63,7 @@ pub(crate) struct NoImage {
 impl Images {
     pub(crate) fn new(table: ImageTable, config: ImagesConfig, data_dir: &Path) -> Self {
         let store = ImageStore::of(data_dir);
-        Self(Arc::new(Inner { table, store, config, pulling: Mutex::new(()) }))
+        Self(Arc::new(Inner { table, store, config, pulling: Mutex::new(()), reserved: Default::default() }))
     }
 
     /// The image of that name, fetched if the policy says so. `base` is the folder of the manifest.
@@ -142,6 +145,37 @@ impl Images {
             Err(message) if away.is_empty() => Err(missing(policy, message)),
             Err(message) => Err(missing(policy, format!("{message}; not there: {}", away.join(", ")))),
         }
+    }
+
+    /// From now on nothing removes the images of a pod that are there: it may be about to start.
+    pub(crate) fn reserve(&self, pod: &PodUid, names: Vec<String>) {
+        if !self.0.store.folder().exists() {
+            return;
+        }
+        self.reserved().entry(pod.clone()).or_default();
+        let (images, pod) = (self.clone(), pod.clone());
+        tokio::task::spawn_blocking(move || match images.0.store.reserve(&names) {
+            Ok(leases) => {
+                // It may be gone by now. What it needed before may still run.
+                if let Some(reserved) = images.reserved().get_mut(&pod) {
+                    for lease in leases {
+                        if !reserved.iter().any(|known| Arc::ptr_eq(known, &lease)) {
+                            reserved.push(lease);
+                        }
+                    }
+                }
+            }
+            Err(error) => tracing::warn!("images of a pod can't be reserved: {error}"),
+        });
+    }
+
+    /// The pod is gone.
+    pub(crate) fn release(&self, pod: &PodUid) {
+        self.reserved().remove(pod);
+    }
+
+    fn reserved(&self) -> sync::MutexGuard<'_, BTreeMap<PodUid, Vec<Arc<Lease>>>> {
+        self.0.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes what the disk has no room for.

@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use husk_engine::Image;
@@ -40,6 +40,8 @@ struct Inner {
     folder: PathBuf,
     /// Images that were found undamaged since this process runs.
     opened: Mutex<BTreeMap<Digest, Image>>,
+    /// Images that this process uses: one open file for each, however many pods do.
+    leases: Mutex<BTreeMap<Digest, Weak<Lease>>>,
 }
 
 /// An image of the store, for people.
@@ -70,7 +72,7 @@ pub(crate) struct Held {
 impl ImageStore {
     /// The store in a folder, which is made once something is put into it.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
-        Self(Arc::new(Inner { folder: folder.into(), opened: Mutex::default() }))
+        Self(Arc::new(Inner { folder: folder.into(), opened: Mutex::default(), leases: Mutex::default() }))
     }
 
     /// The store in an agent's data folder.
@@ -163,7 +165,7 @@ impl ImageStore {
         let Some((digest, record)) = digest.and_then(|digest| Some((digest, index.images.get(&digest)?))) else {
             return Ok(None);
         };
-        let lease = Lease::take(&self.leases(), digest).map_err(at(&self.leases()))?;
+        let lease = self.lease(digest)?;
         let known = self.opened().get(&digest).cloned();
         if let Some(image) = known {
             return Ok(Some(Held { image, digest, lease }));
@@ -178,6 +180,28 @@ impl ImageStore {
         };
         self.opened().insert(digest, image.clone());
         Ok(Some(Held { image, digest, lease }))
+    }
+
+    /// Keeps the images of these names, as far as they are there, as long as the answer lives.
+    pub(crate) fn reserve(&self, names: &[String]) -> Result<Vec<Arc<Lease>>, StoreError> {
+        let _lock = self.lock_shared()?;
+        let index = self.index()?;
+        let digests = names.iter().filter_map(|name| resolve(&index, name).ok());
+        let leases: Vec<_> = digests.map(|digest| self.lease(digest)).collect::<Result<_, _>>()?;
+        Ok(leases.into_iter().flatten().collect())
+    }
+
+    /// The image is in use. The store is locked.
+    fn lease(&self, digest: Digest) -> Result<Option<Arc<Lease>>, StoreError> {
+        let mut leases = self.0.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lease) = leases.get(&digest).and_then(Weak::upgrade) {
+            lease.touch();
+            return Ok(Some(lease));
+        }
+        let lease = Lease::take(&self.leases(), digest).map_err(at(&self.leases()))?;
+        leases.retain(|_, lease| lease.strong_count() > 0);
+        leases.extend(lease.iter().map(|lease| (digest, Arc::downgrade(lease))));
+        Ok(lease)
     }
 
     /// The image, checked against what it was when it came. None if its files have to be unpacked again.

@@ -179,3 +179,56 @@ async fn what_the_disk_has_no_room_for_goes_but_nothing_that_a_pod_needs() {
     assert_eq!(device.store().prune().expect("collected").removed.len(), 2);
     assert_eq!(names(&device.store()), [""; 0]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_image_is_the_trouble_of_its_own_pod() {
+    let device = Device::new();
+    import(&device, "good:1", 7);
+    fs::write(device.path("script.wasm"), "#!/bin/sh").expect("written");
+    fs::write(device.path("cut.wasm"), b"\0asm\x01\0\0\0\x01\x40\x01\x60").expect("written");
+    fs::write(device.path("invalid.wasm"), b"\0asm\x01\0\0\0\x01\x01\xff").expect("written");
+    fs::File::create(device.path("big.wasm")).and_then(|file| file.set_len(1 << 30)).expect("made");
+    rustix::fs::mkfifoat(rustix::fs::CWD, device.path("pipe.wasm"), 0o600.into()).expect("made");
+    let layout = Layout::new(&device.path("stick/wrong"));
+    layout.add("1", &[Layer::Module("app.wasm", &exits(1))], "{}");
+    fs::write(layout.blob_path(&layout.blob("application/wasm", &exits(1))), exits(2)).expect("changed");
+
+    let node = device.node(ImagesConfig::default().with_source(device.path("stick")));
+    let bad = [
+        ("./script.wasm", "not a Wasm file"),
+        ("./cut.wasm", "truncated"),
+        ("./invalid.wasm", "invalid.wasm"),
+        ("./big.wasm", "bigger than"),
+        ("./pipe.wasm", "a pipe, not a file"),
+        ("wrong:1", "has the digest"),
+        ("./none.wasm", "none.wasm"),
+    ];
+    let mut waiting = Vec::new();
+    for (image, words) in bad {
+        let notices = node.watch();
+        waiting.push((Seen::of(notices, device.apply(&node, image, "IfNotPresent")), words));
+    }
+    let notices = node.watch();
+    let mut good = Seen::of(notices, device.apply(&node, "good:1", "IfNotPresent"));
+    good.until(|seen| seen.exit_code() == Some(7)).await;
+    for (mut seen, words) in waiting {
+        seen.until(|seen| seen.waiting().0 == "ErrImagePull").await;
+        assert!(seen.waiting().1.contains(words), "{words}: {seen:?}");
+    }
+    node.shutdown().await.expect("in order");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_of_a_pod_that_is_about_to_start_is_not_removed_by_hand_either() {
+    let device = Device::new();
+    import(&device, "late:1", 1);
+    let node = device.node(ImagesConfig::default());
+    let pod = device.apply_after(&node, "missing:1", "late:1");
+    support::until(|| device.store().list().is_ok_and(|images| images[0].in_use)).await;
+    assert!(device.store().remove("late:1").is_err());
+    assert_eq!(device.store().prune().expect("collected").removed, []);
+    node.delete(&pod.uid, Some(0));
+    support::until(|| device.store().list().is_ok_and(|images| !images[0].in_use)).await;
+    assert_eq!(device.store().prune().expect("collected").removed.len(), 1);
+    node.shutdown().await.expect("in order");
+}

@@ -97,7 +97,7 @@ impl Device {
 
     fn apply_spec(&self, node: &LocalNode, spec: &str) -> PodHandle {
         let uid = uuid::Uuid::new_v4();
-        let head = format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: p, namespace: default, uid: {uid}}}\n");
+        let head = format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: p-{uid}, namespace: default, uid: {uid}}}\n");
         let decoded = husk_api::decode(&format!("{head}spec:\n  restartPolicy: Never\n{spec}"), "pod.yaml");
         let document = decoded.documents.first().unwrap_or_else(|| panic!("{:?}", decoded.errors));
         let mut pod = husk_api::pod_of(&document.object).expect("a pod");

@@ -41,7 +41,7 @@ pub(super) static POD_SPEC: Object = object(
         field("hostname", Str),
         field("hostnameOverride", Str).warned("the hostname is spec.hostname or metadata.name"),
         field("imagePullSecrets", List(&Object(&LOCAL_OBJECT_REFERENCE)))
-            .warned("images come from files: nothing is pulled"),
+            .warned("images come from files and folders, which ask nobody for a password"),
         field("initContainers", List(&Object(&CONTAINER))),
         field("nodeName", Str).warned("the pod runs on this node"),
         field("nodeSelector", Map(&Str)).warned("placement is not evaluated: the pod runs on this node"),

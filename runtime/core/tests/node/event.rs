@@ -91,16 +91,19 @@ fn an_image_that_can_not_be_had() {
         ]
     );
 
-    let invalid = Script { image_failures: 1, image_reason: "InvalidImageName", ..Script::default() };
-    let mut world = World::with(pod(Always, vec![], vec![container("a0")]), &[("a0", invalid)]);
-    world.run_until(5.0);
-    assert_eq!(
-        told(&world)[1..],
-        [
-            (EventKind::Warning, "InspectFailed", "Failed to apply default image tag \"i\": not there", A0),
-            (EventKind::Warning, "Failed", "Error: InvalidImageName", A0),
-        ]
-    );
+    for (reason, message) in [
+        ("InvalidImageName", "Failed to apply default image tag \"i\": not there"),
+        ("ImageInspectError", "Failed to inspect image \"i\": not there"),
+    ] {
+        let fails = Script { image_failures: 1, image_reason: reason, ..Script::default() };
+        let mut world = World::with(pod(Always, vec![], vec![container("a0")]), &[("a0", fails)]);
+        world.run_until(5.0);
+        let error = format!("Error: {reason}");
+        assert_eq!(
+            told(&world)[1..],
+            [(EventKind::Warning, "InspectFailed", message, A0), (EventKind::Warning, "Failed", &*error, A0),]
+        );
+    }
 }
 
 // spec: NODE-02

@@ -96,12 +96,17 @@ fn an_image_that_was_had_meanwhile_backs_off_from_the_beginning() {
 // spec: STATE-02
 #[test]
 fn an_image_that_no_trying_will_bring_keeps_its_reason() {
-    for reason in ["InvalidImageName", "ErrImageNeverPull"] {
+    for (reason, said) in [
+        ("InvalidImageName", "Failed to apply default image tag \"i\": not there"),
+        ("ErrImageNeverPull", "Container image \"i\" is not present with pull policy of Never"),
+        ("ImageInspectError", "Failed to inspect image \"i\": not there"),
+    ] {
         let script = Script { image_failures: 1000, image_reason: reason, ..Script::default() };
         let (mut world, first) = waits_for(script);
         assert_eq!(first, reason);
         world.run_until(100.0);
-        assert_eq!(world.waiting("a0").0, reason);
+        let (waits, message) = world.waiting("a0");
+        assert_eq!((&*waits, &*message), (reason, said));
         assert_eq!(world.phase(), Phase::Pending);
     }
 }

@@ -58,6 +58,7 @@ fn a_container_that_waits_says_for_what() {
         (reasons::IMAGE_PULL_BACK_OFF, "ImagePullBackOff"),
         (reasons::INVALID_IMAGE_NAME, "InvalidImageName"),
         (reasons::ERR_IMAGE_NEVER_PULL, "ErrImageNeverPull"),
+        (reasons::IMAGE_INSPECT_ERROR, "ImageInspectError"),
         (reasons::CREATE_CONTAINER_CONFIG_ERROR, "CreateContainerConfigError"),
         (reasons::CREATE_CONTAINER_ERROR, "CreateContainerError"),
         (reasons::RUN_CONTAINER_ERROR, "RunContainerError"),

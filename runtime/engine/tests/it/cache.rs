@@ -77,6 +77,78 @@ async fn what_no_engine_will_use_again_and_the_oldest_beyond_the_bound_are_remov
     assert_eq!(kept(&cache).len(), 3);
 }
 
+/// Right by name and digest, but another program: whoever can put it there must not run it.
+#[tokio::test]
+async fn code_that_others_could_have_written_is_never_run() {
+    let directory = tempfile::tempdir().expect("directory");
+    let cache = directory.path().join("cache");
+    let (seven, eight) =
+        (file("7.wat", module("(call $exit (i32.const 7))")), file("8.wat", module("(call $exit (i32.const 8))")));
+    let (seven, eight) = (Image::open(&seven.path).expect("image"), Image::open(&eight.path).expect("image"));
+    run(&with_cache(&cache), &seven).await;
+    let [own] = kept(&cache).try_into().expect("one file");
+    run(&with_cache(&cache), &eight).await;
+    let foreign = kept(&cache).into_iter().find(|path| *path != own).expect("two files");
+    let name = |path: &Path| path.file_name().and_then(OsStr::to_str).expect("name").to_string();
+    let (own_name, foreign_name) = (name(&own), name(&foreign));
+    let (prefix, _) = own_name.rsplit_once('-').expect("three parts");
+    let (_, digest) = foreign_name.rsplit_once('-').expect("three parts");
+    let disguised = cache.join(format!("{prefix}-{digest}"));
+    let elsewhere = directory.path().join("elsewhere");
+    fs::rename(&foreign, &elsewhere).expect("moved");
+
+    let disguise: [&dyn Fn(); 3] = [
+        &|| {
+            fs::copy(&elsewhere, &disguised).expect("copied");
+            fs::set_permissions(&disguised, fs::Permissions::from_mode(0o644)).expect("mode");
+        },
+        &|| std::os::unix::fs::symlink(&elsewhere, &disguised).expect("linked"),
+        &|| fs::create_dir(&disguised).expect("made"),
+    ];
+    for disguise in disguise {
+        fs::remove_file(&own).expect("removed");
+        disguise();
+        assert_eq!(run(&with_cache(&cache), &seven).await, Outcome::Code(7));
+        assert!(own.is_file(), "{:?}", kept(&cache));
+        let _ = fs::remove_dir(&disguised);
+        assert!(fs::symlink_metadata(&disguised).is_err(), "{:?}", kept(&cache));
+    }
+}
+
+#[tokio::test]
+async fn a_module_is_compiled_once_however_many_want_it() {
+    let directory = tempfile::tempdir().expect("directory");
+    let cache = directory.path().join("cache");
+    let text = module("(call $exit (i32.const 7))");
+    let (one, two) = (file("one.wat", &text), file("two.wat", &text));
+    let images = [&one, &two].map(|file| Image::open(&file.path).expect("image"));
+    let engine = with_cache(&cache);
+    let all = (0..16).map(|n| {
+        let (engine, image) = (engine.clone(), images[n % 2].clone());
+        tokio::spawn(async move { engine.prepare(&image).await })
+    });
+    for prepared in all.collect::<Vec<_>>() {
+        prepared.await.expect("joined").expect("prepared");
+    }
+    assert_eq!(engine.compiled(), 1);
+    let again = with_cache(&cache);
+    again.prepare(&images[0]).await.expect("prepared");
+    assert_eq!(again.compiled(), 0, "its code was kept");
+}
+
+#[tokio::test]
+async fn no_more_code_is_kept_than_it_may_be() {
+    let directory = tempfile::tempdir().expect("directory");
+    let cache = directory.path().join("cache");
+    let config = EngineConfig { cache_dir: Some(cache.clone()), cache_bytes: 1, workers: 1, ..EngineConfig::default() };
+    let engine = Engine::new(config).expect("engine");
+    for code in 0..3 {
+        let file = file("app.wat", module(&format!("(call $exit (i32.const {code}))")));
+        engine.prepare(&Image::open(&file.path).expect("image")).await.expect("prepared");
+        assert_eq!(kept(&cache).len(), 1, "the latest alone");
+    }
+}
+
 #[tokio::test]
 async fn a_directory_that_others_can_write_is_no_cache() {
     let directory = tempfile::tempdir().expect("directory");
