@@ -231,11 +231,11 @@ impl Driver {
                 self.fact(input);
             }
             Answer::Image { instance, found } => {
-                let (image_id, already_present) = (found.id.clone(), found.already_present);
+                let (image_id, pulled) = (found.id.clone(), found.pulled);
                 if let Some(local) = self.pods.get_mut(&instance.pod) {
                     local.images.insert(instance.container.to_string(), found);
                 }
-                self.fact(Input::ImageReady { instance, image_id, already_present });
+                self.fact(Input::ImageReady { instance, image_id, pulled });
             }
             Answer::SetUp { pod, attempt, result } => self.was_set_up(pod, attempt, result),
             Answer::Started { instance, result } => self.started(instance, result),

@@ -99,8 +99,8 @@ pub enum Input {
         instance: InstanceRef,
         /// Digest of the image (`imageID`).
         image_id: String,
-        /// It was on the node already.
-        already_present: bool,
+        /// Bytes of it, zero if nobody knows, if it had to be fetched; none if it was on the node already.
+        pulled: Option<u64>,
     },
     /// Answer to [`Action::PullImage`].
     ImageFailed {

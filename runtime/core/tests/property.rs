@@ -293,7 +293,7 @@ impl World {
                 self.input(Input::SandboxFailed { pod, attempt, reason, message: message() });
             }
             Action::PullImage { instance } if well => {
-                self.input(Input::ImageReady { instance, image_id: "sha256:1".into(), already_present: true });
+                self.input(Input::ImageReady { instance, image_id: "sha256:1".into(), pulled: None });
             }
             Action::PullImage { instance } => {
                 self.input(Input::ImageFailed { instance, reason: "ErrImagePull".into(), message: message() });

@@ -226,13 +226,13 @@ impl<'a> World<'a> {
         let (known, image_id) = (instance, format!("sim:{image}"));
         let instance = instance.clone();
         let (after, input) = if self.pulled.contains(&image) {
-            (Duration::ZERO, Input::ImageReady { instance, image_id, already_present: true })
+            (Duration::ZERO, Input::ImageReady { instance, image_id, pulled: None })
         } else if self.container(known).is_some_and(|container| fails(&mut container.failed.pulls, script.fails)) {
             let (reason, message) = (script.reason.into(), script.message);
             (script.takes.0, Input::ImageFailed { instance, reason, message })
         } else {
             self.pulled.insert(image);
-            (script.takes.0, Input::ImageReady { instance, image_id, already_present: false })
+            (script.takes.0, Input::ImageReady { instance, image_id, pulled: Some(0) })
         };
         self.plan(now + after, Due::Answer(input));
     }

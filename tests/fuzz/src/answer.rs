@@ -11,7 +11,7 @@ pub(crate) fn answer(order: Action, well: bool) -> Option<Input> {
             Input::SandboxFailed { pod, attempt, reason: "FailedMount".into(), message: message() }
         }
         Action::PullImage { instance } if well => {
-            Input::ImageReady { instance, image_id: "sha256:1".into(), already_present: true }
+            Input::ImageReady { instance, image_id: "sha256:1".into(), pulled: None }
         }
         Action::PullImage { instance } => {
             Input::ImageFailed { instance, reason: "ErrImagePull".into(), message: message() }

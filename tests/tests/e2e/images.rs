@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -22,11 +23,15 @@ impl Device {
         self.0.path()
     }
 
-    fn image(&self, args: &[&str]) -> Output {
+    fn command(&self, args: &[&str]) -> Command {
         let data = self.path().join("data");
         let mut command = command();
-        command.current_dir(self.path()).arg("image").args(args).arg("--data-dir").arg(data);
-        command.stdin(Stdio::null()).output().expect("husk starts")
+        command.current_dir(self.path()).arg("image").args(args).arg("--data-dir").arg(data).stdin(Stdio::null());
+        command
+    }
+
+    fn image(&self, args: &[&str]) -> Output {
+        self.command(args).output().expect("husk starts")
     }
 
     fn said(&self, args: &[&str]) -> String {
@@ -66,6 +71,43 @@ fn an_image_comes_and_goes() {
     assert!(device.said(&["gc"]).starts_with("0 images removed"));
     assert!(device.said(&["gc", "--all"]).contains("1 images removed"));
     assert_eq!(device.list(), [Value::Null; 0]);
+}
+
+/// Power cuts are worse only in what the disk forgets, which is not in its place before it is synced.
+#[test]
+fn an_import_that_is_killed_leaves_a_store_that_works() {
+    let device = Device::new();
+    let folder = device.path().join("tools");
+    fs::create_dir(&folder).expect("made");
+    fs::copy(device.path().join("app.wat"), folder.join("app.wat")).expect("copied");
+    for n in 0..64_u8 {
+        fs::write(folder.join(format!("data-{n}")), vec![n; 256 * 1024]).expect("written");
+    }
+    let mut killed = 0;
+    for round in 0..25 {
+        let mut import = device.command(&["import", "tools", "--name", "tools:1"]);
+        let mut import = import.stdout(Stdio::null()).spawn().expect("husk starts");
+        std::thread::sleep(Duration::from_millis(round * 12));
+        import.kill().expect("killed");
+        killed += u32::from(import.wait().expect("ended").code().is_none());
+        for image in device.list() {
+            assert_eq!(image["names"], serde_json::json!(["docker.io/library/tools:1"]));
+            device.said(&["inspect", "tools:1"]);
+        }
+    }
+    assert!(killed > 0, "each of them was faster");
+    device.said(&["import", "tools", "--name", "tools:1"]);
+    let images = device.path().join("data/images");
+    let count = |folder: &str| fs::read_dir(images.join(folder)).expect("a folder").count();
+    assert_eq!((count("blobs/sha256"), count("roots"), count("staging")), (3, 1, 0));
+
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  restartPolicy: Never\n  containers:\n";
+    let pod = format!("{pod}  - {{name: app, image: 'tools:1', imagePullPolicy: Never}}\n");
+    fs::write(device.path().join("pod.yaml"), pod).expect("written");
+    let mut run = command();
+    run.current_dir(device.path()).args(["run", "pod.yaml", "--data-dir", "data"]);
+    let run = run.stdin(Stdio::null()).output().expect("husk starts");
+    assert_eq!(run.status.code(), Some(SUCCEEDED), "{}", String::from_utf8_lossy(&run.stderr));
 }
 
 #[test]

@@ -43,9 +43,17 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
     fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Folders that only this user can enter, if they aren't there.
+/// Folders that only this user can enter, if they aren't there. They are on the disk when this returns.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+    if path.is_dir() {
+        return Ok(());
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    make_folder(parent)?;
+    match fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => sync_folder(parent),
+    }
 }
 
 /// What was renamed to or removed from a folder is so on the disk when this returns.

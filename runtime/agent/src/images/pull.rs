@@ -45,8 +45,8 @@ pub(crate) struct Found {
     pub(crate) image: Image,
     /// `imageID`.
     pub(crate) id: String,
-    /// It was on the node and didn't have to be fetched.
-    pub(crate) already_present: bool,
+    /// Its bytes if it had to be fetched; none if it was on the node.
+    pub(crate) pulled: Option<u64>,
     /// Keeps it in the store.
     pub(crate) _lease: Option<Arc<Lease>>,
 }
@@ -97,7 +97,7 @@ impl Images {
             return Ok(Present::Wanted);
         }
         match self.0.store.hold(&reference) {
-            Ok(Some(held)) => here(stored(&reference, held, true)),
+            Ok(Some(held)) => here(present(&reference, held)),
             Ok(None) if policy != PullPolicy::Never && !self.0.config.sources.is_empty() => Ok(Present::Wanted),
             Ok(None) => here(self.fallback(name, base, policy, Vec::new())?),
             // What is damaged here may be whole where it came from.
@@ -115,35 +115,35 @@ impl Images {
         if policy == PullPolicy::IfNotPresent
             && let Ok(Some(held)) = self.0.store.hold(&reference)
         {
-            return Ok(stored(&reference, held, false));
+            return Ok(fetched(&reference, held));
         }
-        let mut away = Vec::new();
+        let mut unseen = Vec::new();
         for source in &self.0.config.sources {
             match source.pull(&reference, &self.0.store) {
                 Ok(Answer::Pulled(digest)) => {
                     // By its content: the name may be given to another one meanwhile.
                     let held = self.0.store.hold(&reference.of_content(digest)).map_err(|error| damaged(&error))?;
                     let gone = || missing(policy, format!("{digest} was removed while it was pulled"));
-                    return held.map(|held| stored(&reference, held, false)).ok_or_else(gone);
+                    return held.map(|held| fetched(&reference, held)).ok_or_else(gone);
                 }
-                Ok(Answer::Unknown) => {}
-                Ok(Answer::Away(why)) => away.push(why),
+                Ok(Answer::Unknown(troubles)) => unseen.extend(troubles),
                 Err(error) => return Err(NoImage { reason: reasons::ERR_IMAGE_PULL, message: error.to_string() }),
             }
         }
+        unseen.iter().for_each(|why| tracing::warn!("image {reference}: looked for in vain: {why}"));
         match self.0.store.hold(&reference) {
-            Ok(Some(held)) => Ok(stored(&reference, held, true)),
-            Ok(None) => self.fallback(name, base, policy, away),
+            Ok(Some(held)) => Ok(present(&reference, held)),
+            Ok(None) => self.fallback(name, base, policy, unseen),
             Err(error) => Err(damaged(&error)),
         }
     }
 
     /// A well-known name, or a file beside the manifest.
-    fn fallback(&self, name: &str, base: &Path, policy: PullPolicy, away: Vec<String>) -> Result<Found, NoImage> {
+    fn fallback(&self, name: &str, base: &Path, policy: PullPolicy, unseen: Vec<String>) -> Result<Found, NoImage> {
         match self.0.table.guest(name, base) {
             Ok(path) => open(path),
-            Err(message) if away.is_empty() => Err(missing(policy, message)),
-            Err(message) => Err(missing(policy, format!("{message}; not there: {}", away.join(", ")))),
+            Err(message) if unseen.is_empty() => Err(missing(policy, message)),
+            Err(message) => Err(missing(policy, format!("{message}; looked for in vain: {}", unseen.join("; ")))),
         }
     }
 
@@ -228,11 +228,15 @@ enum Present {
 
 fn open(path: PathBuf) -> Result<Found, NoImage> {
     let image = Image::open(path)?;
-    Ok(Found { id: image.id().to_owned(), image, already_present: true, _lease: None })
+    Ok(Found { id: image.id().to_owned(), image, pulled: None, _lease: None })
 }
 
-fn stored(reference: &Reference, held: Held, already_present: bool) -> Found {
-    Found { id: reference.image_id(held.digest), image: held.image, already_present, _lease: held.lease }
+fn present(reference: &Reference, held: Held) -> Found {
+    Found { id: reference.image_id(held.digest), image: held.image, pulled: None, _lease: held.lease }
+}
+
+fn fetched(reference: &Reference, held: Held) -> Found {
+    Found { pulled: Some(held.bytes), ..present(reference, held) }
 }
 
 fn missing(policy: PullPolicy, message: String) -> NoImage {

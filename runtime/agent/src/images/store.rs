@@ -66,6 +66,8 @@ pub struct StoredImage {
 pub(crate) struct Held {
     pub(crate) image: Image,
     pub(crate) digest: Digest,
+    /// Bytes on disk.
+    pub(crate) bytes: u64,
     pub(crate) lease: Option<Arc<Lease>>,
 }
 
@@ -165,10 +167,10 @@ impl ImageStore {
         let Some((digest, record)) = digest.and_then(|digest| Some((digest, index.images.get(&digest)?))) else {
             return Ok(None);
         };
-        let lease = self.lease(digest)?;
+        let (lease, bytes) = (self.lease(digest)?, record.bytes);
         let known = self.opened().get(&digest).cloned();
         if let Some(image) = known {
-            return Ok(Some(Held { image, digest, lease }));
+            return Ok(Some(Held { image, digest, bytes, lease }));
         }
         let image = match self.open_image(digest, record)? {
             Some(image) => image,
@@ -179,7 +181,7 @@ impl ImageStore {
             }
         };
         self.opened().insert(digest, image.clone());
-        Ok(Some(Held { image, digest, lease }))
+        Ok(Some(Held { image, digest, bytes, lease }))
     }
 
     /// Keeps the images of these names, as far as they are there, as long as the answer lives.

@@ -41,7 +41,10 @@ async fn what_is_missing_is_pulled_from_a_source() {
     assert_eq!(seen.exit_code(), Some(5), "{seen:?}");
     assert_eq!(seen.events("Pulling"), ["Pulling image \"app:1.0\""]);
     let pulled = seen.events("Pulled");
-    assert!(pulled[0].starts_with("Successfully pulled image \"app:1.0\" in "), "{pulled:?}");
+    let bytes = device.store().list().expect("a list")[0].bytes;
+    let (begin, end) =
+        ("Successfully pulled image \"app:1.0\" in ", format!(" including waiting). Image size: {bytes} bytes."));
+    assert!(pulled[0].starts_with(begin) && pulled[0].ends_with(&end), "{pulled:?}");
     assert_eq!(device.store().list().expect("a list")[0].names, ["docker.io/library/app:1.0"]);
 }
 
@@ -59,6 +62,14 @@ async fn always_takes_the_newest_and_does_with_what_is_there_when_the_source_is_
     assert_eq!(code("Always").await, Some(2));
     fs::remove_dir_all(device.path("stick")).expect("pulled out");
     assert_eq!(code("Always").await, Some(2));
+    // A file on the stick that is broken is nobody's trouble but its own.
+    fs::create_dir(device.path("stick")).expect("made");
+    fs::write(device.path("stick/other.tar"), [0; 257].iter().chain(b"ustar half").copied().collect::<Vec<_>>())
+        .expect("written");
+    assert_eq!(code("Always").await, Some(2));
+    let seen =
+        device.watch(stick(ImagesConfig::default()), "other", "", |seen| seen.waiting().0 == "ErrImagePull").await;
+    assert!(seen.waiting().1.contains("other.tar"), "{seen:?}");
     // Without a policy it is the tag that decides.
     layout_with(&device.path("stick/app"), "latest", 3);
     assert_eq!(device.run_with(stick, "app", "").await.exit_code(), Some(3));

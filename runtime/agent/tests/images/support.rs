@@ -132,7 +132,13 @@ impl Device {
         self.watch(ImagesConfig::default(), image, policy, |seen| seen.waiting().0 == reason).await
     }
 
-    async fn watch(&self, config: ImagesConfig, image: &str, policy: &str, enough: impl Fn(&Seen) -> bool) -> Seen {
+    pub(crate) async fn watch(
+        &self,
+        config: ImagesConfig,
+        image: &str,
+        policy: &str,
+        enough: impl Fn(&Seen) -> bool,
+    ) -> Seen {
         let node = self.node(config);
         let notices = node.watch();
         let pod = self.apply(&node, image, policy);

@@ -41,8 +41,8 @@ impl Pod {
             Input::DeleteRequested { grace_seconds, .. } => self.delete(grace_seconds, out),
             Input::SandboxReady { attempt, ips, .. } => self.sandbox_ready(attempt, ips),
             Input::SandboxFailed { attempt, reason, message, .. } => self.sandbox_failed(attempt, reason, message, out),
-            Input::ImageReady { instance, image_id, already_present } => {
-                self.image_ready(&instance, image_id, already_present, out);
+            Input::ImageReady { instance, image_id, pulled } => {
+                self.image_ready(&instance, image_id, pulled, out);
             }
             Input::ImageFailed { instance, reason, message } => self.image_failed(&instance, reason, message, out),
             Input::Started { instance, id } => self.started(&instance, id, false, out),

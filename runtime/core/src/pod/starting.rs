@@ -67,24 +67,25 @@ impl Pod {
         true
     }
 
-    pub(super) fn image_ready(&mut self, at: &InstanceRef, image_id: String, already_present: bool, out: &mut Out<'_>) {
+    pub(super) fn image_ready(&mut self, at: &InstanceRef, image_id: String, pulled: Option<u64>, out: &mut Out<'_>) {
         let Some(index) = self.slot_named(&at.container) else { return };
         let SlotState::Pulling { attempt, since } = self.slots[index].state else { return };
         if attempt != at.attempt {
             return;
         }
         let policy = self.container(index).image_pull_policy;
-        if policy == PullPolicy::IfNotPresent && !already_present {
+        if policy == PullPolicy::IfNotPresent && pulled.is_some() {
             // Only now is it known that it had to be fetched.
             self.pulling(index, out);
         }
         let ContainerSpec { image, hash, .. } = self.container(index);
         let hash = *hash;
-        let message = if already_present {
-            format!("Container image \"{image}\" already present on machine and can be accessed by the pod")
-        } else {
-            let took = Spoken(out.now.saturating_since(since));
-            format!("Successfully pulled image \"{image}\" in {took} ({took} including waiting)")
+        let took = Spoken(out.now.saturating_since(since));
+        let fetched = format!("Successfully pulled image \"{image}\" in {took} ({took} including waiting)");
+        let message = match pulled {
+            None => format!("Container image \"{image}\" already present on machine and can be accessed by the pod"),
+            Some(0) => fetched,
+            Some(bytes) => format!("{fetched}. Image size: {bytes} bytes."),
         };
         self.event(out, Some(index), EventKind::Normal, "Pulled", message);
         let slot = &mut self.slots[index];

@@ -221,9 +221,7 @@ impl World {
     fn answer(&mut self, action: Action, well: bool) {
         let input = match action {
             Action::SetUp { pod, attempt } => Input::SandboxReady { pod, attempt, ips: vec!["127.0.0.2".into()] },
-            Action::PullImage { instance } => {
-                Input::ImageReady { instance, image_id: "sha256:1".into(), already_present: true }
-            }
+            Action::PullImage { instance } => Input::ImageReady { instance, image_id: "sha256:1".into(), pulled: None },
             Action::Start { instance } => {
                 self.running.insert(instance.clone());
                 Input::Started { instance, id: "husk://1".into() }

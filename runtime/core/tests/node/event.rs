@@ -44,7 +44,7 @@ fn the_plain_life_of_a_pod() {
 #[test]
 fn fetching_an_image() {
     let script = Script { image_present: false, pull_delay: secs(3), ..Script::default() };
-    let pulled = "Successfully pulled image \"i\" in 3s (3s including waiting)";
+    let pulled = "Successfully pulled image \"i\" in 3s (3s including waiting). Image size: 4096 bytes.";
     for policy in [PullPolicy::IfNotPresent, PullPolicy::Always] {
         let a0 = ContainerSpec { image_pull_policy: policy, ..container("a0") };
         let mut world = World::with(pod(Always, vec![], vec![a0]), &[("a0", script.clone())]);

@@ -63,7 +63,7 @@ fn an_answer_with_another_attempt_number_is_not_heard() {
         for attempt in [1, 7, u32::MAX] {
             let instance = || InstanceRef { pod: "u1".into(), container: "a0".into(), attempt };
             let none = String::new;
-            world.input(Input::ImageReady { instance: instance(), image_id: none(), already_present: true });
+            world.input(Input::ImageReady { instance: instance(), image_id: none(), pulled: None });
             world.input(Input::ImageFailed { instance: instance(), reason: "ErrImagePull".into(), message: none() });
             world.input(Input::Started { instance: instance(), id: "other".into() });
             world.input(Input::StartFailed {

@@ -141,9 +141,7 @@ fn answer(order: Action) -> Option<Input> {
     let message = String::new;
     Some(match order {
         Action::SetUp { pod, attempt } => Input::SandboxReady { pod, attempt, ips: vec!["127.1.2.3".into()] },
-        Action::PullImage { instance } => {
-            Input::ImageReady { instance, image_id: "sha256:1".into(), already_present: true }
-        }
+        Action::PullImage { instance } => Input::ImageReady { instance, image_id: "sha256:1".into(), pulled: None },
         Action::Start { instance } => {
             let id = format!("{}-{}", instance.container, instance.attempt);
             Input::Started { instance, id }

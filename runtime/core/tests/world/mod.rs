@@ -384,8 +384,8 @@ impl World {
                     if failed {
                         Input::ImageFailed { instance, reason: script.image_reason.into(), message: "not there".into() }
                     } else {
-                        let already_present = script.image_present;
-                        Input::ImageReady { instance, image_id: "sha256:1".into(), already_present }
+                        let pulled = (!script.image_present).then_some(4096);
+                        Input::ImageReady { instance, image_id: "sha256:1".into(), pulled }
                     },
                 );
             }

@@ -107,7 +107,7 @@ impl Pods {
             }
             Action::PullImage { instance } => {
                 let image_id = format!("sha256:{}", "0123456789abcdef".repeat(4));
-                self.answer(soon, Input::ImageReady { instance, image_id, already_present: true });
+                self.answer(soon, Input::ImageReady { instance, image_id, pulled: None });
             }
             Action::Start { instance } => {
                 let id = format!("husk://{}/{}/{}", instance.pod, instance.container, instance.attempt);
