@@ -76,6 +76,24 @@ enum Slot {
     Running(Container),
 }
 
+/// What a driver works with.
+pub(crate) struct Tools {
+    pub(crate) images: Images,
+    pub(crate) machine: ThisMachine,
+    pub(crate) engine: Engine,
+    pub(crate) addresses: Addresses,
+    pub(crate) clock: Clock,
+    pub(crate) logs: Logs,
+}
+
+/// An order of the core on its way to be carried out.
+enum Order {
+    /// Do this.
+    Do(Action),
+    /// Tell this, which was so when it was ordered.
+    Tell(Notice),
+}
+
 pub(crate) struct Driver {
     config: AgentConfig,
     images: Images,
@@ -98,16 +116,8 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn new(
-        config: AgentConfig,
-        images: Images,
-        machine: ThisMachine,
-        engine: Engine,
-        addresses: Addresses,
-        clock: Clock,
-        notices: broadcast::Sender<Notice>,
-        logs: Logs,
-    ) -> Self {
+    pub(crate) fn new(config: AgentConfig, tools: Tools, notices: broadcast::Sender<Notice>) -> Self {
+        let Tools { images, machine, engine, addresses, clock, logs } = tools;
         let (answer, answers) = mpsc::unbounded_channel();
         let crash_loop = BackoffConfig::standard(config.max_container_restart_period);
         let node = NodeConfig { node_name: config.node_name.clone(), crash_loop, ..NodeConfig::default() };
@@ -154,9 +164,7 @@ impl Driver {
     pub(crate) async fn run(mut self, mut commands: mpsc::UnboundedReceiver<Command>) {
         let mut collection = self.images.collections();
         loop {
-            while let Some(action) = self.node.poll_action() {
-                self.carry_out(action);
-            }
+            while self.carry_out_all() {}
             if self.node.is_shut_down() && !self.told_shut_down {
                 self.told_shut_down = true;
                 self.tell(Notice::ShutDown { at: self.now() });
@@ -295,6 +303,33 @@ impl Driver {
         });
     }
 
+    /// Carries out what is ordered. Returns false if nothing was.
+    fn carry_out_all(&mut self) -> bool {
+        let mut orders = Vec::new();
+        while let Some(action) = self.node.poll_action() {
+            match action {
+                // Before anybody is told of it: what was seen is not to be forgotten.
+                Action::Persist { pod } => self.persist(&pod),
+                Action::StatusChanged { pod } => orders.extend(self.status_of(pod).map(Order::Tell)),
+                other => orders.push(Order::Do(other)),
+            }
+        }
+        let some = !orders.is_empty();
+        for order in orders {
+            match order {
+                Order::Do(action) => self.carry_out(action),
+                Order::Tell(notice) => self.tell(notice),
+            }
+        }
+        some
+    }
+
+    fn persist(&self, pod: &PodUid) {
+        if let (Some(keeper), Some(record)) = (&self.keeper, self.node.record(pod)) {
+            keeper.persist(self.now(), &record);
+        }
+    }
+
     fn carry_out(&mut self, action: Action) {
         match action {
             Action::SetUp { pod, attempt } => self.set_up(pod, attempt),
@@ -323,7 +358,7 @@ impl Driver {
                 let _ = self.answer.send(Answer::Fact(Input::ResourcesFailed { instance, revision, message }));
             }
             Action::Teardown { pod, attempt } => self.tear_down(pod, attempt),
-            Action::StatusChanged { pod } => self.tell_status(pod),
+            Action::StatusChanged { .. } | Action::Persist { .. } => {}
             // Only the object: what is left of the pod may still run, and is torn down behind it.
             Action::Gone { pod } => self.tell(Notice::Gone { at: self.now(), pod }),
             Action::Forget { pod } => {
@@ -334,11 +369,6 @@ impl Driver {
                     keeper.forget(self.now(), &pod);
                 }
                 self.tell(Notice::Forgotten { at: self.now(), pod });
-            }
-            Action::Persist { pod } => {
-                if let (Some(keeper), Some(record)) = (&self.keeper, self.node.record(&pod)) {
-                    keeper.persist(self.now(), &record);
-                }
             }
             Action::Record { event } => self.tell(Notice::Event { at: self.now(), event: Arc::new(event) }),
         }
@@ -472,8 +502,8 @@ impl Driver {
         });
     }
 
-    fn tell_status(&mut self, pod: PodUid) {
-        let (Some(status), Some(spec)) = (self.node.status(&pod), self.node.spec(&pod)) else { return };
+    fn status_of(&self, pod: PodUid) -> Option<Notice> {
+        let (status, spec) = (self.node.status(&pod)?, self.node.spec(&pod)?);
         let views = spec.all_containers().map(|(_, container)| {
             let kinds = ProbeKind::ALL.into_iter().filter(|kind| container.probe(*kind).is_some());
             let verdicts = kinds.map(|kind| (kind, self.node.probe_verdict(&pod, &container.name, kind))).collect();
@@ -482,7 +512,7 @@ impl Driver {
         });
         let views = views.collect();
         let (status, deletion) = (Arc::new(status.clone()), self.node.deletion(&pod));
-        self.tell(Notice::Status { at: self.now(), status, deletion, views, pod });
+        Some(Notice::Status { at: self.now(), status, deletion, views, pod })
     }
 
     fn tell(&self, notice: Notice) {

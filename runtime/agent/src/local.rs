@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use crate::addresses::Addresses;
 use crate::backend::Containers;
 use crate::clock::Clock;
-use crate::driver::{Command, Driver};
+use crate::driver::{Command, Driver, Tools};
 use crate::images::{ImageTable, Images, ImagesConfig};
 use crate::logs::Logs;
 use crate::notice::Notice;
@@ -165,13 +165,18 @@ impl LocalNode {
         let (notices, _) = broadcast::channel(MOST_NOTICES);
         let images = Images::new(config.images.clone(), config.images_config.clone(), &config.data_dir);
         let (references, node_name) = (config.references.clone(), config.node_name.clone());
-        let machine = ThisMachine::look();
         let clock = Clock::starting_at(continuation.as_ref().map_or(Instant::ZERO, |before| before.now));
         let began = SystemTime::now() - clock.now().since_epoch();
-        let (logs, watched) = (Logs::default(), notices.downgrade());
-        let (to, own_logs) = (notices, logs.clone());
-        let mut driver =
-            Driver::new(config, images.clone(), machine.clone(), engine.clone(), addresses, clock, to, own_logs);
+        let (logs, machine, watched) = (Logs::default(), ThisMachine::look(), notices.downgrade());
+        let tools = Tools {
+            images: images.clone(),
+            machine: machine.clone(),
+            engine: engine.clone(),
+            addresses,
+            clock,
+            logs: logs.clone(),
+        };
+        let mut driver = Driver::new(config, tools, notices);
         if let Some(before) = continuation {
             driver.go_on(before);
         }

@@ -206,6 +206,12 @@ impl Store {
         }
     }
 
+    /// Is there something new of a pod that isn't on the disk yet? Who shows nothing of a pod as long as there is has shown nothing
+    /// that a power cut takes back.
+    pub fn is_pending(&self, uid: &str) -> bool {
+        self.read().pending.is_marked(uid)
+    }
+
     /// When [`advance`](Self::advance) has something to write; ask again after each call of anything else.
     pub fn next_wake(&self) -> Option<Instant> {
         let state = self.read();

@@ -5,6 +5,44 @@ use serde_json::json;
 use crate::husk::output;
 use crate::world::{World, restarts, shell};
 
+// spec: TERM-11, STATE-04, NODE-04
+#[test]
+fn a_pod_goes_on_after_kill_9_as_it_was() {
+    let mut world = World::new(&[]);
+    let mut spec = shell("sleep 1000");
+    spec["initContainers"] = json!([{
+        "name": "once", "image": "busybox", "command": ["sh", "-c", "echo done >> /data/count"],
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    }]);
+    spec["volumes"] = json!([{"name": "data", "emptyDir": {}}]);
+    spec["containers"][0]["volumeMounts"] = json!([{"name": "data", "mountPath": "/data"}]);
+    world.create("web", &spec);
+    let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "1"}});
+    world.send("POST", "/api/v1/namespaces/default/configmaps", &config).ok();
+    let mut before = world.running("web");
+    for round in 1..=3 {
+        // What is shown is on the disk: no matter when the power goes.
+        let count = restarts(&before);
+        world.kill();
+        world.start();
+        let after = world.running("web");
+        assert_eq!(before["metadata"]["uid"], after["metadata"]["uid"]);
+        assert_eq!(before["status"]["podIP"], after["status"]["podIP"]);
+        assert_eq!(restarts(&after), count + 1, "round {round}: {after}");
+        let last = &after["status"]["containerStatuses"][0]["lastState"]["terminated"];
+        assert_eq!(last["reason"], "AgentRestarted", "{after}");
+        let init = &after["status"]["initContainerStatuses"][0];
+        assert_eq!((&init["restartCount"], &init["state"]["terminated"]["exitCode"]), (&json!(0), &json!(0)));
+        before = after;
+    }
+    let uid = before["metadata"]["uid"].as_str().expect("a uid");
+    let count =
+        std::fs::read_to_string(world.path(&format!("data/pods/{uid}/volumes/data/count"))).expect("the volume");
+    assert_eq!(count, "done\n", "the init container ran once");
+    let config = world.get("/api/v1/namespaces/default/configmaps/c").expect("an answer").ok();
+    assert_eq!(config["data"]["a"], "1");
+}
+
 // spec: TERM-07
 #[test]
 fn a_deletion_goes_on_after_kill_9() {

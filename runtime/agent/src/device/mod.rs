@@ -131,7 +131,6 @@ impl Device {
         let after = interruption.unwrap_or(Interruption::Reboot);
         let continuation = Continuation { now, after, pods: before.restored, keeper: keeper.clone() };
         let node = Arc::new(LocalNode::go_on(node_config, continuation)?);
-        let notices = node.watch();
 
         let device = husk_apiserver::Device {
             node_name: node.node_name().to_owned(),
@@ -144,7 +143,7 @@ impl Device {
         let facts = NodeFactsKeeper::new(node.clone(), objects.clone(), config.reserve, data_dir.clone());
         facts.report().await;
         let base = data_dir.clone();
-        let pods = Pods::new(node.clone(), objects.clone(), wall, base, notices, &before.objects);
+        let pods = Pods::new(node.clone(), objects.clone(), wall, base, keeper.clone(), &before.objects);
         let serving = api.clone();
         tasks.spawn(async move {
             if let Err(error) = serve(serving, listeners).await {

@@ -1,6 +1,6 @@
 //! The pods of the API and the node, each told of the other: what clients want goes to the node, what becomes of it comes back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,15 +14,19 @@ use husk_core::io::PodUid;
 use husk_core::status::PodStatus;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, sleep_until};
 
 use super::pod_object::{self, FROM_FILE};
+use super::records::Records;
 use super::wall::WallClock;
 use crate::local::LocalNode;
 use crate::notice::Notice;
 
 /// After a failure that might repeat itself.
 const PAUSE: Duration = Duration::from_millis(500);
+/// A disk that doesn't take what is to be kept keeps nobody from seeing what is: after that time it is shown all the same.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Keeps objects and node in line.
 pub(crate) struct Pods {
@@ -32,7 +36,11 @@ pub(crate) struct Pods {
     /// The folder that images of the API's pods are relative to.
     base: PathBuf,
     known: HashMap<PodUid, Known>,
+    records: Arc<Records>,
     notices: broadcast::Receiver<Notice>,
+    /// What has been heard and isn't written, and since when.
+    heard: Batch,
+    since: Option<Instant>,
 }
 
 /// A pod that has an object, or is to have one.
@@ -46,6 +54,7 @@ struct Known {
 #[derive(Default)]
 struct News {
     status: Option<(Arc<PodStatus>, Option<Deletion>)>,
+    events: Vec<Arc<Event>>,
     is_gone: bool,
     is_forgotten: bool,
 }
@@ -55,21 +64,21 @@ struct News {
 struct Batch {
     order: Vec<PodUid>,
     news: HashMap<PodUid, News>,
-    events: Vec<Arc<Event>>,
 }
 
 impl Pods {
-    /// With the pods that the node has been given already, whatever has become of them. `notices` begin before that.
+    /// With the pods that the node has been given already, whatever has become of them.
     pub(crate) fn new(
         node: Arc<LocalNode>,
         objects: Objects,
         wall: Arc<WallClock>,
         base: PathBuf,
-        notices: broadcast::Receiver<Notice>,
+        records: Arc<Records>,
         restored: &[Shared],
     ) -> Self {
         let known = restored.iter().map(|object| (uid_of(object), Known::of(object))).collect();
-        Self { node, objects, wall, base, known, notices }
+        let (notices, heard) = (node.watch(), Batch::default());
+        Self { node, objects, wall, base, known, records, notices, heard, since: None }
     }
 
     /// Works for as long as the agent lives.
@@ -93,11 +102,18 @@ impl Pods {
         }
         let mut changes = self.objects.watch(scope, page.revision)?;
         self.compare(&page.items).await?;
+        let mut written = self.records.written();
         loop {
+            let patience = self.since.map(|since| since + PATIENCE);
             tokio::select! {
                 change = changes.next() => self.changed(&*change?).await?,
+                _ = written.changed(), if self.since.is_some() => self.write().await?,
+                () = sleep_until(patience.unwrap_or_else(Instant::now)), if patience.is_some() => self.write().await?,
                 notice = self.notices.recv() => match notice {
-                    Ok(notice) => self.hear(notice).await?,
+                    Ok(notice) => {
+                        self.hear(notice);
+                        self.write().await?;
+                    }
                     Err(RecvError::Lagged(_)) => {
                         let page = self.objects.list(&PODS.scope(None)).await?;
                         self.compare(&page.items).await?;
@@ -116,9 +132,12 @@ impl Pods {
                 self.write_status(&state.uid, status, state.deletion).await?;
             }
         }
+        let there: HashMap<&PodUid, bool> = states.iter().map(|state| (&state.uid, state.status.is_some())).collect();
+        let of_objects: HashSet<PodUid> = objects.iter().map(|object| uid_of(object)).collect();
+        self.known.retain(|uid, _| there.contains_key(uid) || of_objects.contains(uid));
         for object in objects {
             let uid = uid_of(object);
-            let is_there = states.iter().any(|state| state.uid == uid && state.status.is_some());
+            let is_there = there.get(&uid).copied().unwrap_or(false);
             let is_static = self.known.get(&uid).is_some_and(|known| known.is_static);
             if !is_there && (is_static || is_leaving(object)) {
                 self.gone(&uid).await?;
@@ -179,24 +198,31 @@ impl Pods {
         }
     }
 
-    /// Takes a notice and all others that wait, and writes what they come to.
-    async fn hear(&mut self, notice: Notice) -> Result<(), StorageError> {
-        let mut batch = Batch::default();
-        batch.take(notice);
-        loop {
-            match self.notices.try_recv() {
-                Ok(notice) => batch.take(notice),
-                // The next `recv` says so again.
-                Err(TryRecvError::Empty | TryRecvError::Lagged(_) | TryRecvError::Closed) => break,
-            }
+    /// Takes a notice and all others that wait.
+    fn hear(&mut self, notice: Notice) {
+        self.heard.take(notice);
+        // Whatever else there is to say of it, the next `recv` says again.
+        while let Ok(notice) = self.notices.try_recv() {
+            self.heard.take(notice);
         }
-        for uid in batch.order {
-            let Some(news) = batch.news.remove(&uid) else { continue };
+        self.since.get_or_insert_with(Instant::now);
+    }
+
+    /// Writes what was heard of pods whose records are on the disk: what a client has seen no power cut takes back.
+    async fn write(&mut self) -> Result<(), StorageError> {
+        let is_over = self.since.is_some_and(|since| since.elapsed() >= PATIENCE);
+        let waits = |records: &Records, uid: &PodUid| !is_over && records.is_pending(uid);
+        let (later, now): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.heard.order).into_iter().partition(|uid| waits(&self.records, uid));
+        self.since = if later.is_empty() { None } else { self.since.filter(|_| !is_over) };
+        self.heard.order = later;
+        for uid in now {
+            let Some(news) = self.heard.news.remove(&uid) else { continue };
             if let Some((status, deletion)) = news.status {
                 self.write_status(&uid, &status, deletion).await?;
             }
             // Events first: their pod may be gone in the next moment.
-            for event in batch.events.extract_if(.., |event| event.pod == uid) {
+            for event in news.events {
                 self.write_event(&event).await?;
             }
             if news.is_gone {
@@ -292,23 +318,25 @@ impl Known {
 
 impl Batch {
     fn take(&mut self, notice: Notice) {
-        let (uid, change): (_, Box<dyn FnOnce(&mut News)>) = match notice {
-            Notice::Event { event, .. } => {
-                let uid = event.pod.clone();
-                self.events.push(event);
-                (uid, Box::new(|_| {}))
-            }
-            Notice::Status { pod, status, deletion, .. } => {
-                (pod, Box::new(move |news| news.status = Some((status, deletion))))
-            }
-            Notice::Gone { pod, .. } => (pod, Box::new(|news| news.is_gone = true)),
-            Notice::Forgotten { pod, .. } => (pod, Box::new(|news| news.is_forgotten = true)),
+        let (uid, status, event) = match notice {
+            Notice::Event { event, .. } => (event.pod.clone(), None, Some(event)),
+            Notice::Status { pod, status, deletion, .. } => (pod, Some((status, deletion)), None),
+            Notice::Gone { pod, .. } => return self.of(pod).is_gone = true,
+            Notice::Forgotten { pod, .. } => return self.of(pod).is_forgotten = true,
             Notice::ShutDown { .. } => return,
         };
+        let news = self.of(uid);
+        news.events.extend(event);
+        if status.is_some() {
+            news.status = status;
+        }
+    }
+
+    fn of(&mut self, uid: PodUid) -> &mut News {
         if !self.news.contains_key(&uid) {
             self.order.push(uid.clone());
         }
-        change(self.news.entry(uid).or_default());
+        self.news.entry(uid).or_default()
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) struct Records {
     store: Arc<Store>,
     clock: Clock,
     marked: Notify,
+    /// Changes when something may have been written.
+    written: watch::Sender<u64>,
 }
 
 impl Keeper for Records {
@@ -32,7 +34,17 @@ impl Keeper for Records {
 
 impl Records {
     pub(crate) fn new(store: Arc<Store>, clock: Clock) -> Self {
-        Self { store, clock, marked: Notify::new() }
+        Self { store, clock, marked: Notify::new(), written: watch::Sender::new(0) }
+    }
+
+    /// Is there something new of a pod that isn't on the disk yet?
+    pub(crate) fn is_pending(&self, pod: &PodUid) -> bool {
+        self.store.is_pending(&pod.0)
+    }
+
+    /// Changes when something may have been written.
+    pub(crate) fn written(&self) -> watch::Receiver<u64> {
+        self.written.subscribe()
     }
 
     /// Writes what is due, for as long as the agent lives. `version` tells of what the API server writes.
@@ -51,6 +63,7 @@ impl Records {
                 _ = version.changed() => {}
                 () = due => self.blocking(|store, now| store.advance(now)).await,
             }
+            self.written.send_modify(|times| *times += 1);
         }
     }
 
