@@ -20,15 +20,16 @@ use tokio::task::AbortHandle;
 use crate::addresses::Addresses;
 use crate::clock::Clock;
 use crate::hooks::Remark;
-use crate::images::{Found, Images, NoImage};
+use crate::images::{Found, NoImage};
 use crate::instance::{self, MessagePolicy};
 use crate::local::{AgentConfig, Continuation, Keeper, PodState, Restored, pod_folder};
 use crate::logs::Logs;
 use crate::notice::{ContainerView, Notice};
-use crate::pod::{LocalPod, Sandbox, Work};
+use crate::pod::{LocalPod, Work};
 use crate::probes::Target;
-use crate::process::ThisMachine;
-use crate::volumes::Volumes;
+use crate::sandbox::{Ground, Sandbox};
+use crate::upkeep::{self, Kept, Updating};
+use crate::volumes::{Limits, Mounted};
 use crate::{hooks, probes};
 
 /// So many probes run at once; others wait their turn (PROBE-14).
@@ -61,11 +62,13 @@ enum Answer {
     /// An image is there; what the instance needs of it.
     Image { instance: InstanceRef, found: Found },
     /// The pod's sandbox was made, or not.
-    SetUp { pod: PodUid, attempt: u32, result: Result<Sandbox, (&'static str, String)> },
+    SetUp { pod: PodUid, attempt: u32, version: u64, result: Result<Sandbox, (&'static str, String)> },
     /// A hook ran, or not.
     Hook { instance: InstanceRef, hook: Hook, result: Result<Option<Remark>, String> },
     /// An instance was started, or not.
-    Started { instance: InstanceRef, result: Result<Container, StartError> },
+    Started { instance: InstanceRef, version: u64, result: Result<Container, StartError> },
+    /// The volumes of running pods are up to date.
+    Updated,
 }
 
 /// An instance between its start and its end.
@@ -78,8 +81,7 @@ enum Slot {
 
 /// What a driver works with.
 pub(crate) struct Tools {
-    pub(crate) images: Images,
-    pub(crate) machine: ThisMachine,
+    pub(crate) ground: Ground,
     pub(crate) engine: Engine,
     pub(crate) addresses: Addresses,
     pub(crate) clock: Clock,
@@ -96,8 +98,7 @@ enum Order {
 
 pub(crate) struct Driver {
     config: AgentConfig,
-    images: Images,
-    machine: ThisMachine,
+    ground: Ground,
     node: Node,
     engine: Engine,
     addresses: Arc<Addresses>,
@@ -108,6 +109,7 @@ pub(crate) struct Driver {
     pods: HashMap<PodUid, LocalPod>,
     instances: HashMap<InstanceRef, Slot>,
     hooks: HashMap<(InstanceRef, Hook), AbortHandle>,
+    updating: Updating,
     probing: Arc<Semaphore>,
     answer: mpsc::UnboundedSender<Answer>,
     answers: mpsc::UnboundedReceiver<Answer>,
@@ -117,14 +119,13 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub(crate) fn new(config: AgentConfig, tools: Tools, notices: broadcast::Sender<Notice>) -> Self {
-        let Tools { images, machine, engine, addresses, clock, logs } = tools;
+        let Tools { ground, engine, addresses, clock, logs } = tools;
         let (answer, answers) = mpsc::unbounded_channel();
         let crash_loop = BackoffConfig::standard(config.max_container_restart_period);
         let node = NodeConfig { node_name: config.node_name.clone(), crash_loop, ..NodeConfig::default() };
         Self {
             config,
-            images,
-            machine,
+            ground,
             node: Node::new(node),
             engine,
             addresses: Arc::new(addresses),
@@ -134,6 +135,7 @@ impl Driver {
             pods: HashMap::new(),
             instances: HashMap::new(),
             hooks: HashMap::new(),
+            updating: Updating::No,
             probing: Arc::new(Semaphore::new(MOST_PROBES)),
             answer,
             answers,
@@ -162,7 +164,8 @@ impl Driver {
 
     /// Runs until nobody gives commands any more.
     pub(crate) async fn run(mut self, mut commands: mpsc::UnboundedReceiver<Command>) {
-        let mut collection = self.images.collections();
+        let mut collection = self.ground.images.collections();
+        let mut changes = self.ground.references.changes();
         loop {
             while self.carry_out_all() {}
             if self.node.is_shut_down() && !self.told_shut_down {
@@ -182,6 +185,7 @@ impl Driver {
                     None => return self.abandon().await,
                 },
                 Some(answer) = self.answers.recv() => self.answered(answer),
+                Ok(()) = changes.changed() => self.references_changed(),
                 () = sleep => self.node.advance(self.now()),
                 _ = collection.tick() => self.collect_images(),
             }
@@ -200,9 +204,13 @@ impl Driver {
         match command {
             Command::Apply(local) => {
                 let (meta, spec) = (core_meta(&local.pod), core_spec(&local.pod));
-                self.images.reserve(&PodUid::from(meta.uid.as_str()), local.image_names().collect());
+                self.ground.images.reserve(&PodUid::from(meta.uid.as_str()), local.image_names().collect());
                 match self.pods.entry(PodUid::from(meta.uid.as_str())) {
-                    Entry::Occupied(known) => known.into_mut().update(*local),
+                    Entry::Occupied(known) => {
+                        known.into_mut().update(*local);
+                        // Labels and annotations may be in files of its volumes.
+                        self.update_volumes();
+                    }
                     Entry::Vacant(unknown) => {
                         unknown.insert(*local);
                     }
@@ -245,8 +253,13 @@ impl Driver {
                 }
                 self.fact(Input::ImageReady { instance, image_id, pulled });
             }
-            Answer::SetUp { pod, attempt, result } => self.was_set_up(pod, attempt, result),
-            Answer::Started { instance, result } => self.started(instance, result),
+            Answer::SetUp { pod, attempt, version, result } => self.was_set_up(pod, attempt, version, result),
+            Answer::Started { instance, version, result } => self.started(instance, version, result),
+            Answer::Updated => {
+                if std::mem::take(&mut self.updating) == Updating::AndAgain {
+                    self.update_volumes();
+                }
+            }
             Answer::Hook { instance, hook, result } => {
                 self.hooks.remove(&(instance.clone(), hook));
                 if let Ok(Some(Remark { reason, message })) = &result {
@@ -258,10 +271,11 @@ impl Driver {
         }
     }
 
-    fn was_set_up(&mut self, pod: PodUid, attempt: u32, result: Result<Sandbox, (&'static str, String)>) {
+    fn was_set_up(&mut self, pod: PodUid, attempt: u32, version: u64, result: Result<Sandbox, (&'static str, String)>) {
         // Forgotten only once it is torn down, which waits for this.
         let Some(local) = self.pods.get_mut(&pod) else { return };
         let work = std::mem::take(&mut local.work);
+        local.wants = result.is_err();
         let input = match result {
             Ok(sandbox) => {
                 let ips = vec![sandbox.address.ip().to_string()];
@@ -273,17 +287,71 @@ impl Driver {
             }
         };
         match work {
-            Work::SettingUp { then_tear_down: Some(attempt) } => self.tear_down(pod, attempt),
+            Work::SettingUp { then_tear_down: Some(attempt) } => return self.tear_down(pod, attempt),
             _ => self.fact(input),
+        }
+        self.watch_limits(&pod);
+        if version != self.ground.version() {
+            self.references_changed();
         }
     }
 
-    fn started(&mut self, instance: InstanceRef, result: Result<Container, StartError>) {
+    /// Ends the pod when its volumes hold more than they may.
+    fn watch_limits(&self, pod: &PodUid) {
+        let Some(local) = self.pods.get(pod) else { return };
+        let (limits, Some(sandbox)) = (Limits::of(local.pod.spec.as_ref()), &local.sandbox) else { return };
+        if limits.is_empty() {
+            return;
+        }
+        let (overflow, answer, pod) =
+            (upkeep::overflow(limits, Arc::downgrade(sandbox)), self.answer.clone(), pod.clone());
+        tokio::spawn(async move {
+            if let Some(message) = overflow.await {
+                let _ = answer.send(Answer::Fact(Input::LimitExceeded { pod, message }));
+            }
+        });
+    }
+
+    /// ConfigMaps, Secrets or Services are others: files follow, and who waited for one is tried again.
+    fn references_changed(&mut self) {
+        let waiting: Vec<PodUid> =
+            self.pods.iter().filter(|(_, local)| local.wants).map(|(pod, _)| pod.clone()).collect();
+        for pod in waiting {
+            self.fact(Input::TryAgain { pod });
+        }
+        self.update_volumes();
+    }
+
+    fn update_volumes(&mut self) {
+        if self.updating != Updating::No {
+            self.updating = Updating::AndAgain;
+            return;
+        }
+        let pods: Vec<Kept> = self.pods.values().filter_map(LocalPod::kept).collect();
+        if pods.is_empty() {
+            return;
+        }
+        self.updating = Updating::Once;
+        let ground = self.ground.clone();
+        self.answer_blocking(move || {
+            upkeep::update(&ground, &pods);
+            Answer::Updated
+        });
+    }
+
+    fn started(&mut self, instance: InstanceRef, version: u64, result: Result<Container, StartError>) {
         let slot = self.instances.remove(&instance);
         let container = match result {
             Ok(container) => container,
             Err(StartError { reason, message, .. }) => {
-                return self.fact(Input::StartFailed { instance, reason: reason.into(), message });
+                if let Some(local) = self.pods.get_mut(&instance.pod) {
+                    local.wants = true;
+                }
+                self.fact(Input::StartFailed { instance, reason: reason.into(), message });
+                if version != self.ground.version() {
+                    self.references_changed();
+                }
+                return;
             }
         };
         if matches!(slot, Some(Slot::Starting { kill: true })) {
@@ -363,7 +431,7 @@ impl Driver {
             Action::Gone { pod } => self.tell(Notice::Gone { at: self.now(), pod }),
             Action::Forget { pod } => {
                 self.pods.remove(&pod);
-                self.images.release(&pod);
+                self.ground.images.release(&pod);
                 self.logs.forget(&pod);
                 if let Some(keeper) = &self.keeper {
                     keeper.forget(self.now(), &pod);
@@ -377,24 +445,29 @@ impl Driver {
     fn set_up(&mut self, pod: PodUid, attempt: u32) {
         let Some(local) = self.pods.get_mut(&pod) else { return };
         local.work = Work::SettingUp { then_tear_down: None };
-        let (object, addresses, reserved) = (local.pod.clone(), self.addresses.clone(), local.reserved.take());
-        let folder = pod_folder(&self.config.data_dir, &pod).join("volumes");
-        self.answer_blocking(move || {
-            let result = object.spec.as_ref().map_or(Ok(Volumes::default()), |spec| Volumes::make(spec, &folder));
-            let result = result
-                .map_err(|error| ("FailedMount", format!("{}: {}", error.field, error.message)))
-                .and_then(|volumes| match reserved.map_or_else(|| addresses.take(), Ok) {
-                    Ok(address) => Ok(Sandbox { address, volumes }),
-                    Err(error) => Err(("FailedCreatePodSandBox", format!("no address for the pod: {error}"))),
-                });
-            Answer::SetUp { pod, attempt, result }
+        let (object, base) = (local.pod.clone(), local.base.clone());
+        let (addresses, reserved) = (self.addresses.clone(), local.reserved.take());
+        let (folder, ground) = (pod_folder(&self.config.data_dir, &pod), self.ground.clone());
+        self.answer_async(async move {
+            let version = ground.version();
+            let images = match &object.spec {
+                Some(spec) => Mounted::find(spec, &base, &ground.images).await,
+                None => Mounted::default(),
+            };
+            let make = move || {
+                let address = || reserved.map_or_else(|| addresses.take(), Ok);
+                Sandbox::make(&object, images, &ground, address, &folder)
+            };
+            let result = tokio::task::spawn_blocking(make).await;
+            let result = result.unwrap_or_else(|error| Err(("FailedCreatePodSandBox", error.to_string())));
+            Answer::SetUp { pod, attempt, version, result }
         });
     }
 
     fn pull(&mut self, instance: InstanceRef) {
         let Some(local) = self.pods.get(&instance.pod) else { return };
         let image = local.container(&instance.container).and_then(|c| c.image.clone()).unwrap_or_default();
-        let (images, engine, base) = (self.images.clone(), self.engine.clone(), local.base.clone());
+        let (images, engine, base) = (self.ground.images.clone(), self.engine.clone(), local.base.clone());
         let policy = self.pull_policy(&instance).unwrap_or_default();
         self.answer_async(async move {
             let found = match images.ensure(&image, &base, policy).await {
@@ -413,7 +486,7 @@ impl Driver {
     /// Removes images that the disk has no room for, but none that a pod of this node may need.
     fn collect_images(&self) {
         let wanted = self.pods.values().flat_map(LocalPod::image_names).collect();
-        let images = self.images.clone();
+        let images = self.ground.images.clone();
         tokio::spawn(async move { images.collect_and_tell(wanted).await });
     }
 
@@ -424,24 +497,26 @@ impl Driver {
 
     fn start(&mut self, instance: InstanceRef) {
         let Some(local) = self.pods.get(&instance.pod) else { return };
-        let config = match local.config(
-            &instance,
-            &*self.config.references,
-            &self.machine,
-            self.node.allocated(&instance.pod, &instance.container),
-        ) {
-            Ok(config) => config,
+        let start = match local.start(&instance, self.node.allocated(&instance.pod, &instance.container)) {
+            Ok(start) => start,
             Err(message) => {
-                let reason = "CreateContainerConfigError".into();
+                let (reason, message) = ("CreateContainerConfigError".into(), message.to_owned());
                 return self.fact(Input::StartFailed { instance, reason, message });
             }
         };
         let log = local.logs.get(&*instance.container).cloned().unwrap_or_default();
-        let engine = self.engine.clone();
+        let (engine, ground) = (self.engine.clone(), self.ground.clone());
         self.instances.insert(instance.clone(), Slot::Starting { kill: false });
         self.answer_async(async move {
-            let result = engine.start(config, log).await;
-            Answer::Started { instance, result }
+            let version = ground.version();
+            let config = tokio::task::spawn_blocking(move || start.config(&ground)).await;
+            let config = config
+                .unwrap_or_else(|error| Err(StartError { reason: "CreateContainerError", message: error.to_string() }));
+            let result = match config {
+                Ok(config) => engine.start(config, log).await,
+                Err(error) => Err(error),
+            };
+            Answer::Started { instance, version, result }
         });
     }
 
@@ -495,6 +570,9 @@ impl Driver {
         let sandbox = local.sandbox.take();
         let folder = pod_folder(&self.config.data_dir, &pod);
         self.answer_blocking(move || {
+            if let Some(sandbox) = &sandbox {
+                sandbox.volumes.close();
+            }
             remove(&folder);
             // The address is free only now that nothing of the pod is left.
             drop(sandbox);

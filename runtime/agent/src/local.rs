@@ -27,6 +27,7 @@ use crate::pod::LocalPod;
 use crate::preflight::{self, Trouble};
 use crate::process::ThisMachine;
 use crate::references::References;
+use crate::sandbox::Ground;
 
 /// So many notices may wait for one who watches.
 const MOST_NOTICES: usize = 8192;
@@ -123,9 +124,7 @@ pub struct LocalNode {
     driver: JoinHandle<()>,
     logs: Logs,
     engine: Engine,
-    images: Images,
-    references: Arc<dyn References>,
-    machine: ThisMachine,
+    ground: Ground,
     node_name: String,
     began: SystemTime,
 }
@@ -164,29 +163,23 @@ impl LocalNode {
         let (commands, orders) = mpsc::unbounded_channel();
         let (notices, _) = broadcast::channel(MOST_NOTICES);
         let images = Images::new(config.images.clone(), config.images_config.clone(), &config.data_dir);
-        let (references, node_name) = (config.references.clone(), config.node_name.clone());
+        let ground = Ground { images, references: config.references.clone(), machine: ThisMachine::look(path) };
+        let node_name = config.node_name.clone();
         let clock = Clock::starting_at(continuation.as_ref().map_or(Instant::ZERO, |before| before.now));
         let began = SystemTime::now() - clock.now().since_epoch();
-        let (logs, machine, watched) = (Logs::default(), ThisMachine::look(), notices.downgrade());
-        let tools = Tools {
-            images: images.clone(),
-            machine: machine.clone(),
-            engine: engine.clone(),
-            addresses,
-            clock,
-            logs: logs.clone(),
-        };
+        let (logs, watched) = (Logs::default(), notices.downgrade());
+        let tools = Tools { ground: ground.clone(), engine: engine.clone(), addresses, clock, logs: logs.clone() };
         let mut driver = Driver::new(config, tools, notices);
         if let Some(before) = continuation {
             driver.go_on(before);
         }
         let driver = tokio::spawn(driver.run(orders));
-        Ok(Self { commands, notices: watched, driver, logs, engine, images, references, machine, node_name, began })
+        Ok(Self { commands, notices: watched, driver, logs, engine, ground, node_name, began })
     }
 
     /// Everything that is known to keep a pod from running here. `base` is the folder of its manifest.
     pub async fn preflight(&self, pod: &Pod, base: &Path) -> Vec<Trouble> {
-        preflight::check(pod, base, &self.images, &self.engine, &*self.references, &self.machine).await
+        preflight::check(pod, base, &self.ground, &self.engine).await
     }
 
     /// The ways into its containers, for an API server.

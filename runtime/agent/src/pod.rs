@@ -5,20 +5,17 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use husk_api::{as_container, hostname};
+use husk_api::as_container;
 use husk_core::io::{Hook, InstanceRef};
 use husk_core::spec::{ProbeKind, Resources};
-use husk_engine::{ContainerConfig, Log};
+use husk_engine::Log;
 use k8s_openapi::api::core::v1::{Container, HostIP, LifecycleHandler, Pod, PodIP, PodSpec, Probe};
 
 use crate::addresses::Address;
 use crate::images::Found;
-use crate::process::{Process, Sources, ThisMachine};
-use crate::references::References;
-use crate::volumes::Volumes;
-
-/// What names of pods end in.
-const CLUSTER_DOMAIN: &str = "cluster.local";
+use crate::sandbox::Sandbox;
+use crate::start::Start;
+use crate::upkeep::Kept;
 
 /// A pod on this node.
 pub(crate) struct LocalPod {
@@ -36,6 +33,8 @@ pub(crate) struct LocalPod {
     pub(crate) reserved: Option<Address>,
     /// What was made for it.
     pub(crate) sandbox: Option<Arc<Sandbox>>,
+    /// Something of it could not be made or started: maybe for want of an object that it refers to.
+    pub(crate) wants: bool,
     /// What is being done about its sandbox.
     pub(crate) work: Work,
 }
@@ -55,15 +54,6 @@ pub(crate) enum Work {
     TearingDown,
 }
 
-/// A pod's address and volumes.
-#[derive(Debug)]
-pub(crate) struct Sandbox {
-    /// The address.
-    pub(crate) address: Address,
-    /// The volumes.
-    pub(crate) volumes: Volumes,
-}
-
 impl LocalPod {
     /// A pod for which nothing is made yet.
     pub(crate) fn new(mut pod: Pod, base: PathBuf, node_name: &str, logs: BTreeMap<String, Log>) -> Self {
@@ -79,6 +69,7 @@ impl LocalPod {
             images: BTreeMap::new(),
             reserved: None,
             sandbox: None,
+            wants: false,
             work: Work::None,
         }
     }
@@ -106,7 +97,15 @@ impl LocalPod {
     pub(crate) fn image_names(&self) -> impl Iterator<Item = String> {
         let spec = self.pod.spec.as_ref();
         let all = containers(spec).cloned().chain(ephemeral_containers(spec));
-        all.filter_map(|container| container.image)
+        let volumes = spec.into_iter().flat_map(|spec| spec.volumes.iter().flatten());
+        let mounted = volumes.filter_map(|volume| volume.image.as_ref()?.reference.clone());
+        all.filter_map(|container| container.image).chain(mounted)
+    }
+
+    /// What is kept up to date of it, if there is such a thing.
+    pub(crate) fn kept(&self) -> Option<Kept> {
+        let sandbox = self.sandbox.as_ref().filter(|sandbox| sandbox.volumes.follow_objects())?;
+        Some((self.pod.clone(), sandbox.clone()))
     }
 
     /// The container of that name.
@@ -133,41 +132,16 @@ impl LocalPod {
         }
     }
 
-    /// How an instance is to be started, with what the node gave it. The error is for a person.
-    pub(crate) fn config(
-        &self,
-        instance: &InstanceRef,
-        references: &dyn References,
-        machine: &ThisMachine,
-        allocated: Option<&Resources>,
-    ) -> Result<ContainerConfig, String> {
+    /// An instance of a container to be started, with what the node gave it. The error is for a person.
+    pub(crate) fn start(&self, instance: &InstanceRef, allocated: Option<&Resources>) -> Result<Start, &'static str> {
         let name = &*instance.container;
-        let container = self.container(name).ok_or("the pod has no such container")?;
-        let image = self.images.get(name).ok_or("its image is not there")?.image.clone();
-        let sandbox = self.sandbox.as_ref().ok_or("the pod has no address yet")?;
-        let ip = sandbox.address.ip();
-        let hostname = hostname(&self.pod, CLUSTER_DOMAIN)?;
-        let namespace = self.pod.metadata.namespace.as_deref().unwrap_or_default();
-        let process = Process::of(&self.pod, container, &Sources { namespace, references, machine })?;
-        let mut config = ContainerConfig::new(image);
-        config.command = process.command;
-        config.args = process.args;
-        config.env = process.env;
-        config.working_dir = container.working_dir.clone().filter(|folder| !folder.is_empty());
-        config.mounts =
-            sandbox.volumes.mounts(container).map_err(|error| format!("{}: {}", error.field, error.message))?;
-        let security = container.security_context.as_ref();
-        config.read_only_root = security.and_then(|context| context.read_only_root_filesystem).unwrap_or(false);
-        config.ip = ip;
-        if !hostname.domain.is_empty() {
-            config.hosts = vec![(format!("{}.{}", hostname.name, hostname.domain), ip)];
-        }
-        config.hostname = hostname.name;
-        config.last_words = container.termination_message_path.clone().filter(|path| !path.is_empty());
-        config.stdin = container.stdin.unwrap_or(false);
-        config.tty = container.tty.unwrap_or(false);
-        config.memory_limit = allocated.and_then(memory_limit);
-        Ok(config)
+        Ok(Start {
+            pod: self.pod.clone(),
+            container: self.container(name).ok_or("the pod has no such container")?.clone(),
+            image: self.images.get(name).ok_or("its image is not there")?.image.clone(),
+            sandbox: self.sandbox.clone().ok_or("the pod has no address yet")?,
+            allocated: allocated.cloned(),
+        })
     }
 }
 
@@ -186,28 +160,4 @@ pub(crate) fn ephemeral_containers(spec: Option<&PodSpec>) -> impl Iterator<Item
 pub(crate) fn container_names(spec: Option<&PodSpec>) -> impl Iterator<Item = &str> {
     let ephemeral = spec.into_iter().flat_map(|spec| spec.ephemeral_containers.iter().flatten());
     containers(spec).map(|container| container.name.as_str()).chain(ephemeral.map(|container| container.name.as_str()))
-}
-
-/// In bytes. As everywhere in Kubernetes, 0 is no limit.
-fn memory_limit(resources: &Resources) -> Option<u64> {
-    let limit = resources.limits.get("memory")?;
-    u64::try_from(limit.value()).ok().filter(|limit| *limit > 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use husk_core::quantity::Quantity;
-
-    use super::*;
-
-    #[test]
-    fn no_memory_limit_is_none_or_zero() {
-        let limited = |amount: &str| {
-            let amount = Quantity::parse(amount).expect("a quantity");
-            memory_limit(&Resources { limits: [("memory".to_owned(), amount)].into(), ..Resources::default() })
-        };
-        assert_eq!(limited("64Mi"), Some(64 << 20));
-        assert_eq!(limited("0"), None);
-        assert_eq!(memory_limit(&Resources::default()), None);
-    }
 }

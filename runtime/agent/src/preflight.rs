@@ -4,13 +4,13 @@ use std::path::Path;
 
 use husk_core::spec::PullPolicy;
 use husk_engine::Engine;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Container, EnvVarSource, Pod};
 
 use crate::images::Images;
 use crate::pod::ephemeral_containers;
-use crate::process::{Process, Sources, ThisMachine};
-use crate::references::References;
-use crate::volumes::Volumes;
+use crate::process::{Process, Sources};
+use crate::sandbox::Ground;
+use crate::volumes::{Mounted, VolumeError, Volumes};
 
 /// A reason why a pod can't run here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,18 +22,10 @@ pub struct Trouble {
 }
 
 /// All reasons why a pod can't run here.
-pub(crate) async fn check(
-    pod: &Pod,
-    base: &Path,
-    images: &Images,
-    engine: &Engine,
-    references: &dyn References,
-    machine: &ThisMachine,
-) -> Vec<Trouble> {
+pub(crate) async fn check(pod: &Pod, base: &Path, ground: &Ground, engine: &Engine) -> Vec<Trouble> {
     let Some(spec) = &pod.spec else { return Vec::new() };
-    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
-    let mut found: Vec<Trouble> =
-        Volumes::check(spec).into_iter().map(|error| Trouble { field: error.field, message: error.message }).collect();
+    let mounted = Mounted::find(spec, base, &ground.images).await;
+    let mut found: Vec<Trouble> = Volumes::check(ground.world(pod, &mounted)).into_iter().map(Trouble::from).collect();
     let ephemeral: Vec<_> = ephemeral_containers(Some(spec)).collect();
     let lists = [
         ("initContainers", spec.init_containers.as_deref()),
@@ -43,16 +35,31 @@ pub(crate) async fn check(
     for (list, containers) in lists {
         for (n, container) in containers.into_iter().flatten().enumerate() {
             let field = format!("spec.{list}[{n}]");
-            if let Err(message) = Process::of(pod, container, &Sources { namespace, references, machine }) {
+            let sources = Sources { pod, ground, volumes: None };
+            if let Err(message) = Process::of(pod, &without_files(container), &sources) {
                 found.push(Trouble { field: format!("{field}.env"), message });
             }
             let name = container.image.as_deref().unwrap_or_default();
-            if let Err(message) = check_image(name, base, images, engine).await {
+            if let Err(message) = check_image(name, base, &ground.images, engine).await {
                 found.push(Trouble { field: format!("{field}.image"), message });
             }
         }
     }
     found
+}
+
+/// Without the variables that come from files: nobody has written them yet.
+fn without_files(container: &Container) -> Container {
+    let mut container = container.clone();
+    let is_file = |source: &EnvVarSource| source.file_key_ref.is_some();
+    container.env.iter_mut().for_each(|env| env.retain(|variable| !variable.value_from.as_ref().is_some_and(is_file)));
+    container
+}
+
+impl From<VolumeError> for Trouble {
+    fn from(error: VolumeError) -> Self {
+        Self { field: error.field, message: error.message }
+    }
 }
 
 async fn check_image(name: &str, base: &Path, images: &Images, engine: &Engine) -> Result<(), String> {

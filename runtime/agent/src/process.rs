@@ -1,5 +1,6 @@
 //! What a container's process gets: command, arguments, environment.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use husk_api::{EnvSources, container_env};
@@ -8,7 +9,8 @@ use husk_core::quantity::{Notation, Quantity};
 use husk_core::spec::ResourceList;
 use k8s_openapi::api::core::v1::{ConfigMap, Container, Pod, Secret, Service};
 
-use crate::references::References;
+use crate::sandbox::Ground;
+use crate::volumes::Volumes;
 
 /// The process of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,12 +45,15 @@ pub(crate) struct ThisMachine {
 
 impl ThisMachine {
     /// Looks at the machine.
-    pub(crate) fn look() -> Self {
+    pub(crate) fn look(data_dir: &Path) -> Self {
         let mut allocatable = ResourceList::new();
         let cpus = std::thread::available_parallelism().map_or(1, |cpus| i64::try_from(cpus.get()).unwrap_or(1));
         allocatable.insert("cpu".into(), Quantity::new(cpus, Notation::Decimal));
         if let Some(bytes) = memory() {
             allocatable.insert("memory".into(), Quantity::new(bytes, Notation::Binary));
+        }
+        if let Some(bytes) = disk(data_dir) {
+            allocatable.insert("ephemeral-storage".into(), Quantity::new(bytes, Notation::Binary));
         }
         Self { allocatable }
     }
@@ -66,35 +71,47 @@ fn memory() -> Option<i64> {
     line.trim().strip_suffix("kB")?.trim().parse::<i64>().ok()?.checked_mul(1024)
 }
 
+/// Bytes of the disk that a folder is on.
+fn disk(folder: &Path) -> Option<i64> {
+    let about = rustix::fs::statvfs(folder).ok()?;
+    i64::try_from(about.f_blocks.checked_mul(about.f_frsize)?).ok()
+}
+
 /// What a container's environment can draw on.
 pub(crate) struct Sources<'a> {
-    /// The pod's.
-    pub(crate) namespace: &'a str,
-    /// ConfigMaps and the like.
-    pub(crate) references: &'a dyn References,
-    /// The node's.
-    pub(crate) machine: &'a ThisMachine,
+    /// Its pod.
+    pub(crate) pod: &'a Pod,
+    /// What the agent knows.
+    pub(crate) ground: &'a Ground,
+    /// The pod's, once they are made.
+    pub(crate) volumes: Option<&'a Volumes>,
+}
+
+impl Sources<'_> {
+    fn namespace(&self) -> &str {
+        self.pod.metadata.namespace.as_deref().unwrap_or_default()
+    }
 }
 
 impl EnvSources for Sources<'_> {
     fn config_map(&self, name: &str) -> Option<Arc<ConfigMap>> {
-        self.references.config_map(self.namespace, name)
+        self.ground.references.config_map(self.namespace(), name)
     }
 
     fn secret(&self, name: &str) -> Option<Arc<Secret>> {
-        self.references.secret(self.namespace, name)
+        self.ground.references.secret(self.namespace(), name)
     }
 
-    fn file(&self, _volume: &str, _path: &str) -> Option<String> {
-        None
+    fn file(&self, volume: &str, path: &str) -> Option<String> {
+        self.volumes?.text(volume, path)
     }
 
     fn services(&self) -> Arc<[Service]> {
-        self.references.services()
+        self.ground.references.services()
     }
 
     fn allocatable(&self) -> &ResourceList {
-        &self.machine.allocatable
+        self.ground.machine.allocatable()
     }
 }
 
@@ -105,11 +122,16 @@ mod tests {
     };
 
     use super::*;
+    use crate::images::{ImageTable, Images, ImagesConfig};
     use crate::references::MemoryReferences;
 
     fn process(pod: &Pod, container: &Container) -> Result<Process, String> {
-        let (references, machine) = (MemoryReferences::default(), ThisMachine::look());
-        Process::of(pod, container, &Sources { namespace: "default", references: &references, machine: &machine })
+        let ground = Ground {
+            references: Arc::new(MemoryReferences::default()),
+            images: Images::new(ImageTable::new([]), ImagesConfig::default(), Path::new("/")),
+            machine: ThisMachine::look(Path::new("/")),
+        };
+        Process::of(pod, container, &Sources { pod, ground: &ground, volumes: None })
     }
 
     fn variable(name: &str, value: &str) -> EnvVar {

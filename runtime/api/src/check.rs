@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use crate::decode::{self, Decoded, Document, Others, decode};
 use crate::object::{Object, pod_of};
 use crate::problem::Problem;
-use crate::validate::{ErrorKind, FieldError, validate_pod};
+use crate::validate::{ErrorKind, FieldError, ObjectRules as _, validate_pod};
 use crate::{DEFAULT_NAMESPACE, default_pod};
 
 /// Reads a manifest as [`decode`] does and checks its objects by the rules of Kubernetes as well.
@@ -47,6 +47,11 @@ fn checked(mut decoded: Decoded, file: &str) -> Decoded {
 
 /// What is wrong with one object, with the paths of that object.
 fn errors_of(object: &Object) -> Vec<FieldError> {
+    match object {
+        Object::ConfigMap(object) => return object.validate(),
+        Object::Secret(object) => return object.validate(),
+        _ => {}
+    }
     let Some(mut pod) = pod_of(object) else {
         return vec![error("spec.template", ErrorKind::Required, "")];
     };
@@ -99,7 +104,7 @@ fn workload_errors(object: &Object, restart_policy: Option<&str>) -> Vec<FieldEr
 /// The selector of workloads that need one.
 fn selector_of(object: &Object) -> Option<&LabelSelector> {
     match object {
-        Object::Pod(_) | Object::Job(_) => None,
+        Object::Pod(_) | Object::Job(_) | Object::ConfigMap(_) | Object::Secret(_) => None,
         Object::Deployment(object) => Some(&object.spec.selector),
         Object::ReplicaSet(object) => Some(&object.spec.selector),
         Object::DaemonSet(object) => Some(&object.spec.selector),
@@ -112,7 +117,9 @@ fn error(field: &str, kind: ErrorKind, detail: &str) -> FieldError {
 }
 
 fn problem(document: &Document, file: &str, error: &FieldError) -> Problem {
-    let value = document.shown(&error.field).map(|value| format!(" {value}")).unwrap_or_default();
+    let is_secret = matches!(document.object, Object::Secret(_));
+    let value = document.shown(&error.field).filter(|_| !is_secret);
+    let value = value.map(|value| format!(" {value}")).unwrap_or_default();
     let detail = match (error.detail.as_str(), error.kind) {
         ("", ErrorKind::Required) => "it must be given",
         ("", ErrorKind::Duplicate) => "it stands there already; use another",

@@ -1,5 +1,7 @@
 //! From the text of a manifest to objects, or to a list of what is wrong with it.
 
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
@@ -196,8 +198,18 @@ fn typed_object(kind: &str, json: Json) -> Result<Object, (String, String)> {
         "ReplicaSet" => Object::ReplicaSet(Box::new(typed(json)?)),
         "DaemonSet" => Object::DaemonSet(Box::new(typed(json)?)),
         "StatefulSet" => Object::StatefulSet(Box::new(typed(json)?)),
+        "ConfigMap" => Object::ConfigMap(Box::new(typed(json)?)),
+        "Secret" => Object::Secret(Box::new(with_string_data(typed(json)?))),
         _ => Object::Pod(Box::new(typed(json)?)),
     })
+}
+
+/// `stringData` is only ever written: what it says wins over `data`.
+fn with_string_data(mut secret: Secret) -> Secret {
+    let written = secret.string_data.take().into_iter().flatten();
+    let written = written.map(|(key, value)| (key, ByteString(value.into_bytes())));
+    secret.data.get_or_insert_default().extend(written);
+    secret
 }
 
 /// The typed object; otherwise the path of what does not fit.

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, PodTemplateSpec, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 /// An object of a manifest.
@@ -20,6 +20,10 @@ pub enum Object {
     DaemonSet(Box<DaemonSet>),
     /// `apps/v1` StatefulSet.
     StatefulSet(Box<StatefulSet>),
+    /// `v1` ConfigMap.
+    ConfigMap(Box<ConfigMap>),
+    /// `v1` Secret.
+    Secret(Box<Secret>),
 }
 
 impl Object {
@@ -32,6 +36,8 @@ impl Object {
             Self::ReplicaSet(_) => "ReplicaSet",
             Self::DaemonSet(_) => "DaemonSet",
             Self::StatefulSet(_) => "StatefulSet",
+            Self::ConfigMap(_) => "ConfigMap",
+            Self::Secret(_) => "Secret",
         }
     }
 
@@ -44,12 +50,14 @@ impl Object {
             Self::ReplicaSet(object) => &object.metadata,
             Self::DaemonSet(object) => &object.metadata,
             Self::StatefulSet(object) => &object.metadata,
+            Self::ConfigMap(object) => &object.metadata,
+            Self::Secret(object) => &object.metadata,
         }
     }
 
     pub(crate) fn template_mut(&mut self) -> Option<&mut PodTemplateSpec> {
         match self {
-            Self::Pod(_) => None,
+            Self::Pod(_) | Self::ConfigMap(_) | Self::Secret(_) => None,
             Self::Job(object) => object.spec.as_mut().map(|spec| &mut spec.template),
             Self::Deployment(object) => Some(&mut object.spec.template),
             Self::ReplicaSet(object) => object.spec.template.as_mut(),
@@ -58,10 +66,10 @@ impl Object {
         }
     }
 
-    /// The template that pods are made from; none for a pod.
+    /// The template that pods are made from; none for a pod, and for what isn't run.
     pub fn template(&self) -> Option<&PodTemplateSpec> {
         match self {
-            Self::Pod(_) => None,
+            Self::Pod(_) | Self::ConfigMap(_) | Self::Secret(_) => None,
             Self::Job(object) => object.spec.as_ref().map(|spec| &spec.template),
             Self::Deployment(object) => Some(&object.spec.template),
             Self::ReplicaSet(object) => object.spec.template.as_ref(),
@@ -74,7 +82,7 @@ impl Object {
 /// The namespace of objects that don't name one.
 pub const DEFAULT_NAMESPACE: &str = "default";
 
-/// The pod itself, or the first pod of a template: it has the name of its object.
+/// The pod itself, or the first pod of a template: it has the name of its object. None if nothing can be run of it.
 pub fn pod_of(object: &Object) -> Option<Pod> {
     let mut pod = match (object, object.template()) {
         (Object::Pod(pod), _) => (**pod).clone(),

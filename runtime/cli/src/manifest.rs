@@ -4,14 +4,18 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use husk_api::k8s::Pod;
-use husk_api::{Document, Problem};
+use husk_api::k8s::{ConfigMap, Pod, Secret};
+use husk_api::{Document, Object, Problem};
 
 /// What was read.
 #[derive(Default)]
 pub(crate) struct Manifests {
     /// Pods that are valid, in order.
     pub(crate) pods: Vec<Found>,
+    /// What they may refer to.
+    pub(crate) config_maps: Vec<ConfigMap>,
+    /// What they may refer to.
+    pub(crate) secrets: Vec<Secret>,
     /// What must be put right first.
     pub(crate) errors: Vec<Problem>,
     /// What is taken, but not as it looks.
@@ -111,6 +115,11 @@ impl Manifests {
             _ => PathBuf::from("."),
         };
         for document in decoded.documents {
+            match &document.object {
+                Object::ConfigMap(object) => self.config_maps.push((**object).clone()),
+                Object::Secret(object) => self.secrets.push((**object).clone()),
+                _ => {}
+            }
             let Some(mut pod) = husk_api::pod_of(&document.object) else { continue };
             let prefix = if document.object.template().is_some() { "spec.template." } else { "" };
             name(&mut pod);

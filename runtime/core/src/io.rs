@@ -93,6 +93,11 @@ pub enum Input {
         /// For people.
         message: String,
     },
+    /// What the pod refers to is another now: what could not be made or configured is tried at once, not only when its time has come.
+    TryAgain {
+        /// The pod.
+        pod: PodUid,
+    },
     /// Answer to [`Action::PullImage`].
     ImageReady {
         /// For which instance.
@@ -261,6 +266,7 @@ impl Input {
             | Self::ConditionSet { pod, .. }
             | Self::Evict { pod, .. }
             | Self::LimitExceeded { pod, .. }
+            | Self::TryAgain { pod }
             | Self::TornDown { pod, .. } => pod.clone(),
             Self::ImageReady { instance, .. }
             | Self::ImageFailed { instance, .. }

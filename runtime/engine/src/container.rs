@@ -1,7 +1,6 @@
 //! A container: a guest that runs, and how to signal, end and watch it.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -18,6 +17,7 @@ use crate::image::{DEFAULT_PATH, Image, ImageError, ModuleFile};
 use crate::last_words::LastWords;
 use crate::limits::{Account, Meter};
 use crate::log::{Line, Log, Stream};
+use crate::mount::Mount;
 use crate::net::{Egress, PodAddress, PodNet, Protocol};
 use crate::outcome::Ended;
 use crate::program::Program;
@@ -28,17 +28,6 @@ use crate::wasi::{self, Setting};
 
 /// Pieces of standard input that wait until the guest reads them.
 const STDIN_PIECES: usize = 4;
-
-/// A directory of the host that a guest sees.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mount {
-    /// The directory.
-    pub host: PathBuf,
-    /// Its absolute path in the container.
-    pub guest: String,
-    /// The guest can't change anything in it.
-    pub read_only: bool,
-}
 
 /// What a container is started with. Start from [`ContainerConfig::new`].
 #[derive(Clone, Debug)]
@@ -55,7 +44,7 @@ pub struct ContainerConfig {
     /// Working directory, the image's own if none: `wasi:cli`'s initial directory, and `PWD` for guests that go by that. It is made if it isn't there; in a
     /// read-only mount, or an image that is a directory, it has to be.
     pub working_dir: Option<String>,
-    /// Directories. Unless one of them is `/`, the container has a root directory of its own: an empty one for an image that is
+    /// Directories and files. Unless one of them is `/`, the container has a root directory of its own: an empty one for an image that is
     /// a file, the image itself, read-only and with a writable `/tmp`, for an image that is a directory. What it writes there
     /// is gone when it has ended.
     pub mounts: Vec<Mount>,
@@ -67,6 +56,8 @@ pub struct ContainerConfig {
     pub hostname: String,
     /// More names that resolve.
     pub hosts: Vec<(String, Ipv4Addr)>,
+    /// The guest may open sockets.
+    pub network: bool,
     /// What the guest may reach beyond the node.
     pub egress: Egress,
     /// Bytes that its instances may hold together; crossing it ends the guest that does.
@@ -96,6 +87,7 @@ impl ContainerConfig {
             ip: Ipv4Addr::LOCALHOST,
             hostname: String::new(),
             hosts: Vec::new(),
+            network: true,
             egress: Egress::Deny,
             memory_limit: None,
             fuel_budget: None,
@@ -380,7 +372,7 @@ impl ExecContext {
             env: &self.config.env,
             working_dir: self.config.working_dir.as_deref(),
             mounts: &self.config.mounts,
-            address: &self.address,
+            address: self.config.network.then_some(&self.address),
             stdio: parts.stdio,
         })?;
         Ok(Guest {

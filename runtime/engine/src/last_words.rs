@@ -17,7 +17,8 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
-use crate::container::{ContainerConfig, Mount};
+use crate::container::ContainerConfig;
+use crate::mount::Mount;
 use crate::root::{RootError, inside, make, place, walk};
 
 /// So many bytes are read, the last of the file.
@@ -77,7 +78,7 @@ impl LastWords {
             }
             let host = made.path().to_path_buf();
             let guest = Path::new("/").join(inside(&path)).parent().map(|folder| folder.display().to_string());
-            config.mounts.push(Mount { host: host.clone(), guest: guest.unwrap_or_default(), read_only: false });
+            config.mounts.push(Mount::new(&host, guest.unwrap_or_default(), false));
             own.push(made);
             (Self { host, folder: PathBuf::new(), name, before: None }, false)
         } else if !mount.read_only {

@@ -13,7 +13,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
-use crate::container::{ContainerConfig, Mount};
+use crate::container::ContainerConfig;
+use crate::files::{self, FileError};
+use crate::mount::Mount;
 
 /// Begins the name of an engine's directory; the process id follows.
 const PREFIX: &str = "husk-";
@@ -23,6 +25,8 @@ const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEX
 /// Why a container has no root directory, or no working directory in it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RootError {
+    #[error(transparent)]
+    File(#[from] FileError),
     #[error("{}: root directory of the container: {source}", folder.display())]
     Root { folder: PathBuf, source: io::Error },
     #[error("termination message file {path}: can't be made: {source}")]
@@ -58,11 +62,14 @@ fn is_abandoned(name: &str) -> bool {
 /// Adds the root directory to a container's mounts, unless one of them is the root, and makes the working directory. The answer
 /// is what is the container's own; it is removed when that is dropped.
 pub(crate) fn add(config: &mut ContainerConfig, folder: &Path) -> Result<Vec<TempDir>, RootError> {
-    let own = add_root(config, folder).map_err(|source| RootError::Root { folder: folder.to_path_buf(), source })?;
+    let files = files::take(config)?;
+    let root = add_root(config, folder).map_err(|source| RootError::Root { folder: folder.to_path_buf(), source })?;
+    let mut own: Vec<_> = root.into_iter().collect();
+    files::put(files, config, folder, &mut own)?;
     if let Some(path) = &config.working_dir {
-        add_working_dir(path, &config.mounts, own.as_ref().map(TempDir::path))?;
+        add_working_dir(path, &config.mounts, &own)?;
     }
-    Ok(own.into_iter().collect())
+    Ok(own)
 }
 
 fn add_root(config: &mut ContainerConfig, folder: &Path) -> io::Result<Option<TempDir>> {
@@ -71,7 +78,7 @@ fn add_root(config: &mut ContainerConfig, folder: &Path) -> io::Result<Option<Te
         return Ok(None);
     }
     if let Some(root) = config.image.root() {
-        config.mounts.push(Mount { host: root.to_path_buf(), guest: "/".into(), read_only: true });
+        config.mounts.push(Mount::new(root, "/", true));
         if config.read_only_root || has(config, "/tmp") {
             return Ok(None);
         }
@@ -85,10 +92,10 @@ fn add_root(config: &mut ContainerConfig, folder: &Path) -> io::Result<Option<Te
     Ok(Some(own))
 }
 
-fn add_working_dir(path: &str, mounts: &[Mount], own: Option<&Path>) -> Result<(), RootError> {
+fn add_working_dir(path: &str, mounts: &[Mount], own: &[TempDir]) -> Result<(), RootError> {
     let Some((rest, mount)) = place(path, mounts) else { return Ok(()) };
     // The container's own directory is made here and now, also where the guest is not to write.
-    if !mount.read_only || own == Some(&mount.host) {
+    if !mount.read_only || own.iter().any(|own| own.path() == mount.host) {
         return make(&mount.host, &rest).map_err(|source| RootError::WorkingDir { path: path.into(), source });
     }
     match mount.host.join(rest).is_dir() {
@@ -134,7 +141,7 @@ pub(crate) fn walk(base: &Path, rest: &Path) -> io::Result<OwnedFd> {
 
 fn writable(config: &mut ContainerConfig, folder: &Path, guest: &str) -> io::Result<TempDir> {
     let own = tempfile::Builder::new().prefix("container-").tempdir_in(folder)?;
-    config.mounts.push(Mount { host: own.path().into(), guest: guest.into(), read_only: config.read_only_root });
+    config.mounts.push(Mount::new(own.path(), guest, config.read_only_root));
     Ok(own)
 }
 

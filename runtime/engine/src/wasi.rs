@@ -7,7 +7,7 @@ use wasmtime_wasi::p1::WasiP1Ctx;
 use wasmtime_wasi::sockets::SocketAddrUse;
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder, WasiView as _};
 
-use crate::container::Mount;
+use crate::mount::Mount;
 use crate::net::{Egress, PodAddress};
 use crate::stdio::{Input, Output, Stdio};
 
@@ -20,7 +20,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) env: &'a [(String, String)],
     pub(crate) working_dir: Option<&'a str>,
     pub(crate) mounts: &'a [Mount],
-    pub(crate) address: &'a PodAddress,
+    /// None if it has no network.
+    pub(crate) address: Option<&'a PodAddress>,
     pub(crate) stdio: Stdio,
 }
 
@@ -53,13 +54,14 @@ pub(crate) fn context(setting: Setting<'_>) -> Result<WasiP1Ctx, MountError> {
         builder.stdin(Input::new(stdin, is_terminal));
     }
     builder.stdout(Output { sink: stdout, is_terminal }).stderr(Output { sink: stderr, is_terminal });
-    let (ip, egress) = (setting.address.ip, setting.address.egress);
+    let network = setting.address.map(|address| (address.ip, address.egress));
     builder.socket_addr_check(move |address, purpose| {
-        let allowed = is_allowed(ip, egress, address, purpose);
+        let allowed = network.is_some_and(|(ip, egress)| is_allowed(ip, egress, address, purpose));
         Box::pin(async move { allowed })
     });
     // Addresses are resolved as names, too; which names are is decided in `sockets`.
-    builder.allow_tcp(true).allow_udp(true).allow_ip_name_lookup(true);
+    let may = network.is_some();
+    builder.allow_tcp(may).allow_udp(may).allow_ip_name_lookup(may);
     let mut context = builder.build_p1();
     context.ctx().table.set_max_capacity(MAX_HANDLES);
     Ok(context)

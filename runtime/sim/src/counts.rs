@@ -92,6 +92,7 @@ fn fact(input: &Input) -> &'static str {
         Input::DeleteRequested { .. } => "DeleteRequested",
         Input::SandboxReady { .. } => "SandboxReady",
         Input::SandboxFailed { .. } => "SandboxFailed",
+        Input::TryAgain { .. } => "TryAgain",
         Input::ImageReady { .. } => "ImageReady",
         Input::ImageFailed { .. } => "ImageFailed",
         Input::Started { .. } => "Started",

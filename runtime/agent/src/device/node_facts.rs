@@ -11,7 +11,6 @@ use husk_core::admission::NodeState;
 use husk_core::quantity::{Notation, Quantity};
 use husk_core::spec::ResourceList;
 use k8s_openapi::api::core::v1::Node;
-use rustix::fs::statvfs;
 use serde_json::Value;
 
 use crate::local::LocalNode;
@@ -107,12 +106,8 @@ impl NodeFactsKeeper {
     }
 
     fn capacity(&self) -> ResourceList {
-        let mut capacity = ThisMachine::look().allocatable().clone();
+        let mut capacity = ThisMachine::look(&self.data_dir).allocatable().clone();
         capacity.insert("pods".into(), Quantity::new(i64::from(self.reserve.max_pods), Notation::Decimal));
-        if let Ok(disk) = statvfs(&self.data_dir) {
-            let bytes = i64::try_from(disk.f_blocks.saturating_mul(disk.f_frsize)).unwrap_or(i64::MAX);
-            capacity.insert("ephemeral-storage".into(), Quantity::new(bytes, Notation::Binary));
-        }
         capacity
     }
 

@@ -30,6 +30,8 @@ pub fn default_object(object: &mut Object) {
         Object::ReplicaSet(object) => replica_set(object),
         Object::DaemonSet(object) => daemon_set(object),
         Object::StatefulSet(object) => stateful_set(object),
+        Object::ConfigMap(_) => {}
+        Object::Secret(object) => secret(object),
     }
     object.template_mut().into_iter().for_each(default_template);
 }
@@ -51,7 +53,7 @@ pub fn default_json(json: &Json) -> Option<Json> {
         "StatefulSet" => with(json, stateful_set).map(|object| without_added_types(object, json)),
         "Service" => with(json, service),
         "PersistentVolumeClaim" => with(json, claim),
-        "Secret" => with(json, |secret: &mut k8s::Secret| set_text(&mut secret.type_, "Opaque")),
+        "Secret" => with(json, secret),
         _ => Some(json.clone()),
     }
 }
@@ -60,6 +62,10 @@ fn with<T: DeserializeOwned + Serialize>(json: &Json, apply: impl FnOnce(&mut T)
     let mut object: T = serde_json::from_value(json.clone()).ok()?;
     apply(&mut object);
     serde_json::to_value(object).ok()
+}
+
+fn secret(secret: &mut k8s::Secret) {
+    set_text(&mut secret.type_, "Opaque");
 }
 
 /// Claims inside a StatefulSet are written without `apiVersion` and `kind` unless they came with them.

@@ -11,8 +11,7 @@ pub(super) static CONTAINER: Object = object(
         field("args", List(&Str)),
         field("command", List(&Str)),
         field("env", List(&Object(&ENV_VAR))),
-        field("envFrom", List(&Object(&ENV_FROM_SOURCE)))
-            .rejected("there are no ConfigMaps and Secrets yet; write the variables into `env`"),
+        field("envFrom", List(&Object(&ENV_FROM_SOURCE))),
         field("image", Str),
         field("imagePullPolicy", Str),
         field("lifecycle", Object(&LIFECYCLE)),
@@ -24,8 +23,7 @@ pub(super) static CONTAINER: Object = object(
         field("resources", Object(&RESOURCE_REQUIREMENTS)),
         field("restartPolicy", Str),
         field("restartPolicyRules", List(&Object(&CONTAINER_RESTART_RULE))),
-        field("securityContext", Object(&SECURITY_CONTEXT))
-            .warned("a WebAssembly module runs without users, capabilities and kernel profiles"),
+        field("securityContext", Object(&SECURITY_CONTEXT)),
         field("startupProbe", Object(&PROBE)),
         field("stdin", Bool),
         field("stdinOnce", Bool),
@@ -44,8 +42,7 @@ pub(super) static EPHEMERAL_CONTAINER: Object = object(
         field("args", List(&Str)),
         field("command", List(&Str)),
         field("env", List(&Object(&ENV_VAR))),
-        field("envFrom", List(&Object(&ENV_FROM_SOURCE)))
-            .rejected("there are no ConfigMaps and Secrets yet; write the variables into `env`"),
+        field("envFrom", List(&Object(&ENV_FROM_SOURCE))),
         field("image", Str),
         field("imagePullPolicy", Str),
         field("lifecycle", Object(&LIFECYCLE)),
@@ -57,8 +54,7 @@ pub(super) static EPHEMERAL_CONTAINER: Object = object(
         field("resources", Object(&RESOURCE_REQUIREMENTS)),
         field("restartPolicy", Str),
         field("restartPolicyRules", List(&Object(&CONTAINER_RESTART_RULE))),
-        field("securityContext", Object(&SECURITY_CONTEXT))
-            .warned("a WebAssembly module runs without users, capabilities and kernel profiles"),
+        field("securityContext", Object(&SECURITY_CONTEXT)),
         field("startupProbe", Object(&PROBE)),
         field("stdin", Bool),
         field("stdinOnce", Bool),
@@ -77,14 +73,11 @@ pub(super) static ENV_VAR: Object =
 pub(super) static ENV_VAR_SOURCE: Object = object(
     "EnvVarSource",
     &[
-        field("configMapKeyRef", Object(&CONFIG_MAP_KEY_SELECTOR))
-            .rejected("it cannot be read yet; write the value into `value`"),
+        field("configMapKeyRef", Object(&CONFIG_MAP_KEY_SELECTOR)),
         field("fieldRef", Object(&OBJECT_FIELD_SELECTOR)),
-        field("fileKeyRef", Object(&FILE_KEY_SELECTOR)).rejected("it cannot be read yet; write the value into `value`"),
-        field("resourceFieldRef", Object(&RESOURCE_FIELD_SELECTOR))
-            .rejected("it cannot be read yet; write the value into `value`"),
-        field("secretKeyRef", Object(&SECRET_KEY_SELECTOR))
-            .rejected("it cannot be read yet; write the value into `value`"),
+        field("fileKeyRef", Object(&FILE_KEY_SELECTOR)),
+        field("resourceFieldRef", Object(&RESOURCE_FIELD_SELECTOR)),
+        field("secretKeyRef", Object(&SECRET_KEY_SELECTOR)),
     ],
 );
 pub(super) static CONFIG_MAP_KEY_SELECTOR: Object =
@@ -197,8 +190,10 @@ pub(super) static VOLUME_MOUNT: Object = object(
         field("mountPropagation", Str).warned("mounts are not propagated").but(&["None"]),
         field("name", Str),
         field("readOnly", Bool),
-        field("recursiveReadOnly", Str).warned("nested mounts stay writable").but(&["Disabled"]),
+        field("recursiveReadOnly", Str)
+            .warned("a read-only mount is so all the way down")
+            .but(&["Enabled", "IfPossible"]),
         field("subPath", Str),
-        field("subPathExpr", Str).rejected("variables are not put in yet; write the path into `subPath`"),
+        field("subPathExpr", Str),
     ],
 );

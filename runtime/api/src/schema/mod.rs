@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod completeness;
+mod configuration;
 mod container;
 mod meta;
 mod pod;
@@ -23,13 +24,15 @@ pub(crate) struct Kind {
 }
 
 /// Every kind that is taken.
-pub(crate) static KINDS: [Kind; 6] = [
+pub(crate) static KINDS: [Kind; 8] = [
     Kind { api_version: "v1", kind: "Pod", object: &pod::POD },
     Kind { api_version: "batch/v1", kind: "Job", object: &workloads::JOB },
     Kind { api_version: "apps/v1", kind: "Deployment", object: &workloads::DEPLOYMENT },
     Kind { api_version: "apps/v1", kind: "ReplicaSet", object: &workloads::REPLICA_SET },
     Kind { api_version: "apps/v1", kind: "DaemonSet", object: &workloads::DAEMON_SET },
     Kind { api_version: "apps/v1", kind: "StatefulSet", object: &workloads::STATEFUL_SET },
+    Kind { api_version: "v1", kind: "ConfigMap", object: &configuration::CONFIG_MAP },
+    Kind { api_version: "v1", kind: "Secret", object: &configuration::SECRET },
 ];
 
 /// An object with named fields.

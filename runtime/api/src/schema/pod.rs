@@ -22,24 +22,24 @@ pub(super) static POD_SPEC: Object = object(
     &[
         field("activeDeadlineSeconds", Int64),
         field("affinity", Object(&AFFINITY)).warned("placement is not evaluated: the pod runs on this node"),
-        field("automountServiceAccountToken", Bool).warned("there are no service accounts: no token is mounted"),
+        field("automountServiceAccountToken", Bool)
+            .warned("there are no service accounts: the file `namespace` is mounted, a token is not")
+            .but(&["false"]),
         field("containers", List(&Object(&CONTAINER))),
         field("dnsConfig", Object(&POD_DNS_CONFIG)).warned("only the pod's own names and localhost resolve"),
         field("dnsPolicy", Str)
             .warned("only the pod's own names and localhost resolve")
             .but(&["ClusterFirst", "Default"]),
-        field("enableServiceLinks", Bool)
-            .warned("there are no Services: no variables are made for them")
-            .but(&["true"]),
+        field("enableServiceLinks", Bool),
         field("ephemeralContainers", List(&Object(&EPHEMERAL_CONTAINER))),
         field("evictionResponders", List(&Object(&EVICTION_RESPONDER))).warned("they are not asked"),
-        field("hostAliases", List(&Object(&HOST_ALIAS))).warned("the names are not added to the resolver"),
+        field("hostAliases", List(&Object(&HOST_ALIAS))),
         field("hostIPC", Bool).warned("WebAssembly modules have no IPC namespace"),
         field("hostNetwork", Bool).warned("the pod keeps its own loopback address"),
         field("hostPID", Bool).warned("WebAssembly modules have no process namespace"),
         field("hostUsers", Bool).warned("WebAssembly modules have no user namespace").but(&["true"]),
         field("hostname", Str),
-        field("hostnameOverride", Str).warned("the hostname is spec.hostname or metadata.name"),
+        field("hostnameOverride", Str),
         field("imagePullSecrets", List(&Object(&LOCAL_OBJECT_REFERENCE)))
             .warned("images come from files and folders, which ask nobody for a password"),
         field("initContainers", List(&Object(&CONTAINER))),
@@ -58,13 +58,12 @@ pub(super) static POD_SPEC: Object = object(
         field("schedulerName", Str).warned("the pod runs on this node").but(&["default-scheduler"]),
         field("schedulingGates", List(&Object(&POD_SCHEDULING_GATE))).warned("the pod starts at once"),
         field("schedulingGroup", Object(&POD_SCHEDULING_GROUP)).warned("the pod starts alone"),
-        field("securityContext", Object(&POD_SECURITY_CONTEXT))
-            .warned("a WebAssembly module runs without users, capabilities and kernel profiles"),
+        field("securityContext", Object(&POD_SECURITY_CONTEXT)),
         field("serviceAccount", Str).warned("there are no service accounts"),
         field("serviceAccountName", Str).warned("there are no service accounts"),
-        field("setHostnameAsFQDN", Bool).warned("the hostname is spec.hostname or metadata.name"),
+        field("setHostnameAsFQDN", Bool),
         field("shareProcessNamespace", Bool).warned("WebAssembly modules have no process namespace"),
-        field("subdomain", Str).warned("the hostname is spec.hostname or metadata.name"),
+        field("subdomain", Str),
         field("terminationGracePeriodSeconds", Int64),
         field("tolerations", List(&Object(&TOLERATION))).warned("the node has no taints"),
         field("topologySpreadConstraints", List(&Object(&TOPOLOGY_SPREAD_CONSTRAINT)))

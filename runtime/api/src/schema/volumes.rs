@@ -21,12 +21,10 @@ pub(super) static VOLUME: Object = object(
             .rejected("this kind of volume does not exist on a Husk node; use emptyDir or hostPath"),
         field("cinder", Object(&CINDER_VOLUME_SOURCE))
             .rejected("this kind of volume does not exist on a Husk node; use emptyDir or hostPath"),
-        field("configMap", Object(&CONFIG_MAP_VOLUME_SOURCE))
-            .rejected("volumes of this kind cannot be made yet; use emptyDir or hostPath"),
+        field("configMap", Object(&CONFIG_MAP_VOLUME_SOURCE)),
         field("csi", Object(&CSI_VOLUME_SOURCE))
             .rejected("this kind of volume does not exist on a Husk node; use emptyDir or hostPath"),
-        field("downwardAPI", Object(&DOWNWARD_API_VOLUME_SOURCE))
-            .rejected("volumes of this kind cannot be made yet; use emptyDir or hostPath"),
+        field("downwardAPI", Object(&DOWNWARD_API_VOLUME_SOURCE)),
         field("emptyDir", Object(&EMPTY_DIR_VOLUME_SOURCE)),
         field("ephemeral", Object(&EPHEMERAL_VOLUME_SOURCE))
             .rejected("this kind of volume does not exist on a Husk node; use emptyDir or hostPath"),
@@ -43,8 +41,7 @@ pub(super) static VOLUME: Object = object(
         field("glusterfs", Object(&GLUSTERFS_VOLUME_SOURCE))
             .rejected("this kind of volume does not exist on a Husk node; use emptyDir or hostPath"),
         field("hostPath", Object(&HOST_PATH_VOLUME_SOURCE)),
-        field("image", Object(&IMAGE_VOLUME_SOURCE))
-            .rejected("this kind of volume does not exist on a Husk node; use emptyDir or hostPath"),
+        field("image", Object(&IMAGE_VOLUME_SOURCE)),
         field("iscsi", Object(&ISCSI_VOLUME_SOURCE))
             .rejected("this kind of volume does not exist on a Husk node; use emptyDir or hostPath"),
         field("name", Str),
@@ -56,16 +53,14 @@ pub(super) static VOLUME: Object = object(
             .rejected("this kind of volume does not exist on a Husk node; use emptyDir or hostPath"),
         field("portworxVolume", Object(&PORTWORX_VOLUME_SOURCE))
             .rejected("this kind of volume does not exist on a Husk node; use emptyDir or hostPath"),
-        field("projected", Object(&PROJECTED_VOLUME_SOURCE))
-            .rejected("volumes of this kind cannot be made yet; use emptyDir or hostPath"),
+        field("projected", Object(&PROJECTED_VOLUME_SOURCE)),
         field("quobyte", Object(&QUOBYTE_VOLUME_SOURCE))
             .rejected("this kind of volume does not exist on a Husk node; use emptyDir or hostPath"),
         field("rbd", Object(&RBD_VOLUME_SOURCE))
             .rejected("this kind of volume does not exist on a Husk node; use emptyDir or hostPath"),
         field("scaleIO", Object(&SCALE_IO_VOLUME_SOURCE))
             .rejected("this kind of volume does not exist on a Husk node; use emptyDir or hostPath"),
-        field("secret", Object(&SECRET_VOLUME_SOURCE))
-            .rejected("volumes of this kind cannot be made yet; use emptyDir or hostPath"),
+        field("secret", Object(&SECRET_VOLUME_SOURCE)),
         field("storageos", Object(&STORAGE_OS_VOLUME_SOURCE))
             .rejected("this kind of volume does not exist on a Husk node; use emptyDir or hostPath"),
         field("vsphereVolume", Object(&VSPHERE_VIRTUAL_DISK_VOLUME_SOURCE))
@@ -151,11 +146,7 @@ pub(super) static DOWNWARD_API_VOLUME_FILE: Object = object(
 );
 pub(super) static EMPTY_DIR_VOLUME_SOURCE: Object = object(
     "EmptyDirVolumeSource",
-    &[
-        field("medium", Str).warned("the volume lies on disk"),
-        field("mode", Int32).warned("the directory has the default mode"),
-        field("sizeLimit", Quantity).warned("the size is not limited"),
-    ],
+    &[field("medium", Str).warned("the volume lies on disk"), field("mode", Int32), field("sizeLimit", Quantity)],
 );
 pub(super) static EPHEMERAL_VOLUME_SOURCE: Object =
     object("EphemeralVolumeSource", &[field("volumeClaimTemplate", Object(&PERSISTENT_VOLUME_CLAIM_TEMPLATE))]);
@@ -252,12 +243,15 @@ pub(super) static PROJECTED_VOLUME_SOURCE: Object = object(
 pub(super) static VOLUME_PROJECTION: Object = object(
     "VolumeProjection",
     &[
-        field("clusterTrustBundle", Object(&CLUSTER_TRUST_BUNDLE_PROJECTION)),
+        field("clusterTrustBundle", Object(&CLUSTER_TRUST_BUNDLE_PROJECTION))
+            .warned("there is no cluster that has one: the file is not there"),
         field("configMap", Object(&CONFIG_MAP_PROJECTION)),
         field("downwardAPI", Object(&DOWNWARD_API_PROJECTION)),
-        field("podCertificate", Object(&POD_CERTIFICATE_PROJECTION)),
+        field("podCertificate", Object(&POD_CERTIFICATE_PROJECTION))
+            .warned("there is no cluster that signs it: the file is not there"),
         field("secret", Object(&SECRET_PROJECTION)),
-        field("serviceAccountToken", Object(&SERVICE_ACCOUNT_TOKEN_PROJECTION)),
+        field("serviceAccountToken", Object(&SERVICE_ACCOUNT_TOKEN_PROJECTION))
+            .warned("there are no service accounts: the file is not there"),
     ],
 );
 pub(super) static CLUSTER_TRUST_BUNDLE_PROJECTION: Object = object(

@@ -40,7 +40,8 @@ const LONG: Duration = Duration::from_millis(500);
 /// What `husk run` is asked.
 #[derive(Args)]
 pub(crate) struct Run {
-    /// Manifests: Pods, or what has a pod template (Job, Deployment, …: one replica); `-` reads standard input
+    /// Manifests: Pods, or what has a pod template (Job, Deployment, …: one replica), and the ConfigMaps and Secrets that they
+    /// refer to; `-` reads standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// What an image is: a .wasm file or a folder with one; also adds to the well-known names or replaces one
@@ -85,7 +86,10 @@ impl Run {
         runtime.block_on(async {
             let mut interrupts = Interrupts::catch();
             let data = Data::new(self.data_dir.clone())?;
-            let node = self.node(data.path())?;
+            let references = MemoryReferences::default();
+            manifests.config_maps.drain(..).for_each(|object| references.put_config_map(object));
+            manifests.secrets.drain(..).for_each(|object| references.put_secret(object));
+            let node = self.node(data.path(), references)?;
             for found in &manifests.pods {
                 let troubles = tokio::select! {
                     troubles = self.preflight(&node, found) => troubles,
@@ -114,13 +118,13 @@ impl Run {
         })
     }
 
-    fn node(&self, data: &Path) -> Result<LocalNode> {
+    fn node(&self, data: &Path, references: MemoryReferences) -> Result<LocalNode> {
         let config = AgentConfig {
             data_dir: data.to_owned(),
             cache_dir: self.cache_dir.clone().or_else(cache_folder),
             images: ImageTable::new(self.images.clone()),
             images_config: ImagesConfig::default(),
-            references: Arc::new(MemoryReferences::default()),
+            references: Arc::new(references),
             node_name: "husk".into(),
             max_container_restart_period: self.max_container_restart_period.map(|span| span.0),
         };

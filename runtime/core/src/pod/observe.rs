@@ -13,7 +13,7 @@ use crate::restart;
 use crate::runtime::{Instance, InstanceState, Sandbox, StopReason};
 use crate::spec::Handler;
 use crate::status::{Condition, Word};
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
 
 /// Time between two tries to make a sandbox.
 const SANDBOX_RETRY: Duration = Duration::from_secs(10);
@@ -41,6 +41,7 @@ impl Pod {
             Input::DeleteRequested { grace_seconds, .. } => self.delete(grace_seconds, out),
             Input::SandboxReady { attempt, ips, .. } => self.sandbox_ready(attempt, ips),
             Input::SandboxFailed { attempt, reason, message, .. } => self.sandbox_failed(attempt, reason, message, out),
+            Input::TryAgain { .. } => self.try_again(out.now),
             Input::ImageReady { instance, image_id, pulled } => {
                 self.image_ready(&instance, image_id, pulled, out);
             }
@@ -91,6 +92,16 @@ impl Pod {
         self.sandbox = SandboxState::None { retry_at: Some(out.now + SANDBOX_RETRY) };
         let event = self.recorder.record(&self.uid, out.now, String::new(), EventKind::Warning, reason, message);
         out.order(Action::Record { event });
+    }
+
+    fn try_again(&mut self, now: Instant) {
+        if let SandboxState::None { retry_at: Some(at) } = &mut self.sandbox {
+            *at = now.min(*at);
+        }
+        let holds = self.slots.iter_mut().filter_map(|slot| slot.hold.as_mut());
+        for hold in holds.filter(|hold| hold.reason == reasons::CREATE_CONTAINER_CONFIG_ERROR) {
+            hold.retry_at = hold.retry_at.map(|at| now.min(at));
+        }
     }
 
     fn started(&mut self, at: &InstanceRef, id: String, ended: bool, out: &mut Out<'_>) {

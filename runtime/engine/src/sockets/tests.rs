@@ -38,7 +38,7 @@ fn pod(ports: &Ports, ip: [u8; 4]) -> Guest {
         env: &[],
         working_dir: None,
         mounts: &[],
-        address: &address,
+        address: Some(&address),
         stdio: Stdio { stdin: None, stdout: Arc::new(Nowhere), stderr: Arc::new(Nowhere), is_terminal: false },
     })
     .expect("context");

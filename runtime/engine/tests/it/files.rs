@@ -21,7 +21,7 @@ const CREATES: &str = r#"(module
 
 async fn create(host: &Path, read_only: bool) -> Outcome {
     let mut config = ContainerConfig::new(image(CREATES).await);
-    config.mounts = vec![Mount { host: host.into(), guest: "/data".into(), read_only }];
+    config.mounts = vec![Mount::new(host, "/data", read_only)];
     start(config).await.0.wait().await
 }
 
@@ -48,7 +48,7 @@ async fn a_link_does_not_lead_out_of_a_mount() {
 #[tokio::test]
 async fn a_mount_that_is_not_there_is_named() {
     let mut config = ContainerConfig::new(image(CREATES).await);
-    config.mounts = vec![Mount { host: "/nowhere/at/all".into(), guest: "/data".into(), read_only: false }];
+    config.mounts = vec![Mount::new("/nowhere/at/all", "/data", false)];
     let error = engine().start(config, husk_engine::Log::default()).await.expect_err("no such directory");
     assert_eq!(error.reason, "CreateContainerError");
     assert!(error.message.contains("/data") && error.message.contains("/nowhere/at/all"), "{}", error.message);
@@ -89,7 +89,7 @@ async fn the_working_directory_is_made() {
     assert_eq!(start(config.clone()).await.0.wait().await, Outcome::Code(0), "in the container's own root");
 
     let directory = tempfile::tempdir().expect("directory");
-    config.mounts = vec![Mount { host: directory.path().into(), guest: "/data".into(), read_only: false }];
+    config.mounts = vec![Mount::new(directory.path(), "/data", false)];
     config.working_dir = Some("/data/a/b".into());
     start(config.clone()).await;
     assert!(directory.path().join("a/b").is_dir(), "in a volume");

@@ -57,7 +57,7 @@ async fn kill_does_not_wait_for_a_read() {
     // Held open for writing, so that opening it for reading succeeds and reading it doesn't.
     let _writer = std::fs::File::options().read(true).write(true).open(&pipe).expect("pipe");
     let mut config = ContainerConfig::new(image(READS_PIPE).await);
-    config.mounts = vec![Mount { host: directory.path().into(), guest: "/data".into(), read_only: false }];
+    config.mounts = vec![Mount::new(directory.path(), "/data", false)];
     let (container, log) = start(config).await;
     assert_eq!(next_line(&log).await, "up");
     container.kill();

@@ -10,5 +10,6 @@ mod log;
 mod memory;
 mod network;
 mod outcomes;
+mod single_files;
 mod streams;
 mod support;

@@ -1,0 +1,84 @@
+//! What an instance of a container is started with.
+
+use std::sync::Arc;
+
+use husk_core::spec::Resources;
+use husk_engine::{ContainerConfig, Image, StartError};
+use k8s_openapi::api::core::v1::{Container, Pod};
+
+use crate::node_files;
+use crate::process::{Process, Sources};
+use crate::sandbox::{CLUSTER_DOMAIN, Ground, Sandbox};
+use crate::security;
+
+/// An instance to be.
+pub(crate) struct Start {
+    /// Its pod, with its address.
+    pub(crate) pod: Arc<Pod>,
+    /// Its container.
+    pub(crate) container: Container,
+    /// Its image.
+    pub(crate) image: Image,
+    /// What was made for the pod.
+    pub(crate) sandbox: Arc<Sandbox>,
+    /// What the node gave it.
+    pub(crate) allocated: Option<Resources>,
+}
+
+impl Start {
+    /// Looks up all that it needs, on disk as well.
+    pub(crate) fn config(self, ground: &Ground) -> Result<ContainerConfig, StartError> {
+        self.find(ground).map_err(|message| StartError { reason: "CreateContainerConfigError", message })
+    }
+
+    fn find(self, ground: &Ground) -> Result<ContainerConfig, String> {
+        let Self { pod, container, image, sandbox, allocated } = self;
+        security::check(&pod, &container)?;
+        let ip = sandbox.address.ip();
+        let (said, hostname) = node_files::identity(&pod, CLUSTER_DOMAIN)?;
+        let sources = Sources { pod: &pod, ground, volumes: Some(&sandbox.volumes) };
+        let process = Process::of(&pod, &container, &sources)?;
+        let mut mounts = sandbox.volumes.mounts(&container, &process.env)?;
+        mounts.extend(sandbox.files.mounts(&mounts));
+        let mut config = ContainerConfig::new(image);
+        config.mounts = mounts;
+        config.command = process.command;
+        config.args = process.args;
+        config.env = process.env;
+        config.working_dir = container.working_dir.clone().filter(|folder| !folder.is_empty());
+        config.read_only_root = security::has_read_only_root(&container);
+        config.network = security::has_network(&container);
+        config.ip = ip;
+        config.hosts = node_files::names(&pod, &hostname, ip);
+        config.hostname = said;
+        config.last_words = container.termination_message_path.clone().filter(|path| !path.is_empty());
+        config.stdin = container.stdin.unwrap_or(false);
+        config.tty = container.tty.unwrap_or(false);
+        config.memory_limit = allocated.as_ref().and_then(memory_limit);
+        Ok(config)
+    }
+}
+
+/// In bytes. As everywhere in Kubernetes, 0 is no limit.
+fn memory_limit(resources: &Resources) -> Option<u64> {
+    let limit = resources.limits.get("memory")?;
+    u64::try_from(limit.value()).ok().filter(|limit| *limit > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use husk_core::quantity::Quantity;
+
+    use super::*;
+
+    #[test]
+    fn no_memory_limit_is_none_or_zero() {
+        let limited = |amount: &str| {
+            let amount = Quantity::parse(amount).expect("a quantity");
+            memory_limit(&Resources { limits: [("memory".to_owned(), amount)].into(), ..Resources::default() })
+        };
+        assert_eq!(limited("64Mi"), Some(64 << 20));
+        assert_eq!(limited("0"), None);
+        assert_eq!(memory_limit(&Resources::default()), None);
+    }
+}

@@ -1,0 +1,73 @@
+//! `emptyDir`: a folder that lives and dies with its pod.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use husk_core::quantity::Quantity;
+use k8s_openapi::api::core::v1::{EmptyDirVolumeSource, Pod, PodSpec, Volume};
+
+use super::{Volumes, fs_group, inside, volumes};
+
+/// Makes the folder. What is there from before the node came back stays.
+pub(super) fn make(folder: &Path, source: &EmptyDirVolumeSource, pod: &Pod) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let mode = source.mode.and_then(|mode| u32::try_from(mode).ok()).unwrap_or(0o777) & 0o7777;
+    let mode = match fs_group(pod) {
+        // What is made in it belongs to the group as well.
+        Some(group) => {
+            give_to(folder, None, Some(group))?;
+            mode | 0o2070
+        }
+        None => mode,
+    };
+    fs::set_permissions(folder, Permissions::from_mode(mode))
+}
+
+/// Makes somebody the owner. A node that doesn't run as root can only give to its own groups, and leaves it at that.
+pub(super) fn give_to(path: &Path, user: Option<u32>, group: Option<u32>) -> io::Result<()> {
+    match std::os::unix::fs::lchown(path, user, group) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        done => done,
+    }
+}
+
+/// How much may be in the volumes of a pod (RES-06).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Limits(Vec<Limit>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Limit {
+    volume: String,
+    bytes: u64,
+    /// As written.
+    text: String,
+}
+
+impl Limits {
+    /// Of a pod.
+    pub(crate) fn of(spec: Option<&PodSpec>) -> Self {
+        let limit = |volume: &Volume| {
+            let text = volume.empty_dir.as_ref()?.size_limit.as_ref()?.0.clone();
+            // As everywhere in Kubernetes, 0 is no limit.
+            let bytes = u64::try_from(Quantity::parse(&text).ok()?.value()).ok().filter(|bytes| *bytes > 0)?;
+            Some(Limit { volume: volume.name.clone(), bytes, text })
+        };
+        Self(volumes(spec).filter_map(limit).collect())
+    }
+
+    /// There is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Measures the volumes, which takes as long as there are files in them. The answer is upstream's message if one holds too much.
+    pub(crate) fn exceeded(&self, volumes: &Volumes) -> Option<String> {
+        let over = self.0.iter().find(|limit| {
+            let folder = volumes.made.get(&limit.volume);
+            folder.and_then(|made| inside::usage(&made.path).ok()).is_some_and(|bytes| bytes > limit.bytes)
+        })?;
+        Some(format!("Usage of EmptyDir volume {:?} exceeds the limit {:?}. ", over.volume, over.text))
+    }
+}

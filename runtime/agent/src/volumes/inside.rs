@@ -1,0 +1,164 @@
+//! Ways into a volume. Guests write to volumes while the node looks, so every step stays inside, whatever links and `..` they put in
+//! its way: links are followed as long as they lead to something in the same volume, and an attempt to leave it is an error.
+
+use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
+use rustix::fs::OFlags;
+
+/// Bytes of a file that is read as text.
+const MAX_TEXT: u64 = 1 << 20;
+
+/// A folder or file inside a volume, held open. A folder is made if nothing is there and `make` says so.
+pub(super) fn open(volume: &Path, path: &str, make: bool) -> io::Result<OwnedFd> {
+    let path = Path::new(path);
+    if path.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
+        return Err(io::Error::other("it must be a relative path without `..`"));
+    }
+    let root = Dir::open_ambient_dir(volume, ambient_authority())?;
+    let only_path = i32::try_from(OFlags::PATH.bits()).map_err(io::Error::other)?;
+    let open = || root.open_with(path, OpenOptions::new().read(true).custom_flags(only_path)).map(OwnedFd::from);
+    match open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && make => {
+            root.create_dir_all(path)?;
+            open()
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(io::Error::other("there is no such file")),
+        opened => opened,
+    }
+}
+
+/// Text of a file inside a volume.
+pub(super) fn read_text(volume: &Path, path: &str) -> Option<String> {
+    let root = Dir::open_ambient_dir(volume, ambient_authority()).ok()?;
+    // Opening what isn't a file must not wait for anything.
+    let no_wait = i32::try_from(OFlags::NONBLOCK.bits()).ok()?;
+    let file = root.open_with(path, OpenOptions::new().read(true).custom_flags(no_wait)).ok()?;
+    let about = file.metadata().ok()?;
+    if !about.is_file() || about.len() > MAX_TEXT {
+        return None;
+    }
+    let mut text = String::new();
+    file.take(MAX_TEXT).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// Bytes that a volume takes on disk. Links are not followed, and a file with several names counts once.
+pub(super) fn usage(volume: &Path) -> io::Result<u64> {
+    let mut seen = std::collections::HashSet::new();
+    let mut folders = vec![Dir::open_ambient_dir(volume, ambient_authority())?];
+    let mut bytes = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in folder.entries()?.flatten() {
+            use cap_std::fs::MetadataExt as _;
+            // Gone meanwhile.
+            let Ok(about) = entry.metadata() else { continue };
+            if about.nlink() > 1 && !about.is_dir() && !seen.insert(about.ino()) {
+                continue;
+            }
+            bytes += about.blocks() * 512;
+            if about.is_dir()
+                && folders.len() < MAX_OPEN
+                && let Ok(below) = entry.open_dir()
+            {
+                folders.push(below);
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+/// Folders that are open at once while a volume is measured; what is in more of them isn't counted.
+const MAX_OPEN: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::fd::AsRawFd as _;
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    fn place(open: &OwnedFd) -> PathBuf {
+        fs::read_link(format!("/proc/self/fd/{}", open.as_raw_fd())).expect("open")
+    }
+
+    #[test]
+    fn links_are_followed_inside_and_nowhere_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (volume, outside) = (folder.path().join("v"), folder.path().join("outside"));
+        fs::create_dir_all(volume.join("real/deep")).expect("made");
+        fs::create_dir(&outside).expect("made");
+        fs::write(outside.join("secret"), "s").expect("written");
+        symlink("real", volume.join("link")).expect("linked");
+        symlink("../outside", volume.join("out")).expect("linked");
+        symlink(&outside, volume.join("absolute")).expect("linked");
+        symlink("loop", volume.join("loop")).expect("linked");
+        assert_eq!(place(&open(&volume, "link/deep", true).expect("inside")), volume.join("real/deep"));
+        assert_eq!(place(&open(&volume, "link/new/er", true).expect("made")), volume.join("real/new/er"));
+        for path in ["out", "out/new", "absolute", "absolute/new", "loop", "../outside", "/", "real/../../outside", ""]
+        {
+            let opened = open(&volume, path, true);
+            assert!(opened.is_err() || place(&opened.expect("open")).starts_with(&volume), "{path}");
+        }
+        assert!(open(&volume, "none", false).is_err() && !volume.join("none").exists());
+        assert_eq!(fs::read_dir(&outside).expect("there").count(), 1);
+        assert_eq!(read_text(&volume, "out/secret"), None);
+        assert_eq!(read_text(&volume, "../outside/secret"), None);
+        fs::hard_link(outside.join("secret"), volume.join("hard")).expect("by the host");
+        assert_eq!(read_text(&volume, "hard").as_deref(), Some("s"), "it is a file of the volume as well");
+    }
+
+    #[test]
+    fn a_guest_that_swaps_folders_and_links_leads_nobody_out() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (volume, outside) = (folder.path().join("v"), folder.path().join("outside"));
+        fs::create_dir_all(volume.join("real/b")).expect("made");
+        fs::create_dir_all(outside.join("b")).expect("made");
+        fs::write(outside.join("b/env"), "secret").expect("written");
+        fs::write(volume.join("real/b/env"), "own").expect("written");
+        symlink("../outside", volume.join("trap")).expect("linked");
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // As a guest can: by renames inside the volume.
+                let path = |name: &str| volume.join(name);
+                while !done.load(Ordering::Relaxed) {
+                    for (from, to) in [("real", "a"), ("a", "real"), ("trap", "a"), ("a", "trap")] {
+                        let _ = fs::rename(path(from), path(to));
+                    }
+                }
+            });
+            for _ in 0..3000 {
+                if let Ok(opened) = open(&volume, "a/b/made", true) {
+                    assert!(place(&opened).starts_with(&volume), "{:?}", place(&opened));
+                }
+                let text = read_text(&volume, "a/b/env");
+                assert!(text.is_none() || text.as_deref() == Some("own"), "{text:?}");
+                let _ = usage(&volume);
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert!(!outside.join("b/made").exists());
+    }
+
+    #[test]
+    fn what_a_volume_takes_is_counted_once_and_links_are_not_followed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (volume, outside) = (folder.path().join("v"), folder.path().join("outside"));
+        fs::create_dir_all(volume.join("a/b")).expect("made");
+        fs::create_dir(&outside).expect("made");
+        fs::write(outside.join("big"), vec![7; 1 << 20]).expect("written");
+        symlink("../outside", volume.join("out")).expect("linked");
+        let empty = usage(&volume).expect("measured");
+        fs::write(volume.join("a/b/file"), vec![7; 256 << 10]).expect("written");
+        fs::hard_link(volume.join("a/b/file"), volume.join("again")).expect("linked");
+        let full = usage(&volume).expect("measured");
+        assert!((256 << 10..300 << 10).contains(&(full - empty)), "{empty} {full}");
+    }
+}
