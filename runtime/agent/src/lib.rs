@@ -6,6 +6,7 @@ mod addresses;
 mod backend;
 mod clock;
 mod config;
+mod debugging;
 mod device;
 mod driver;
 mod hooks;

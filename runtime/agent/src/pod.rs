@@ -5,13 +5,13 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use husk_api::as_container;
 use husk_core::io::{Hook, InstanceRef};
 use husk_core::spec::{ProbeKind, Resources};
 use husk_engine::Log;
 use k8s_openapi::api::core::v1::{Container, HostIP, LifecycleHandler, Pod, PodIP, PodSpec, Probe};
 
 use crate::addresses::Address;
+use crate::debugging::ephemeral_containers;
 use crate::images::Found;
 use crate::sandbox::Sandbox;
 use crate::start::Start;
@@ -149,11 +149,6 @@ impl LocalPod {
 fn containers(spec: Option<&PodSpec>) -> impl Iterator<Item = &Container> {
     let init = spec.into_iter().flat_map(|spec| spec.init_containers.iter().flatten());
     init.chain(spec.into_iter().flat_map(|spec| &spec.containers))
-}
-
-/// The ephemeral containers of a pod, as containers.
-pub(crate) fn ephemeral_containers(spec: Option<&PodSpec>) -> impl Iterator<Item = Container> {
-    spec.into_iter().flat_map(|spec| spec.ephemeral_containers.iter().flatten()).map(as_container)
 }
 
 /// The names of all containers of a pod.

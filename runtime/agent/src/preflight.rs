@@ -6,8 +6,8 @@ use husk_core::spec::PullPolicy;
 use husk_engine::Engine;
 use k8s_openapi::api::core::v1::{Container, EnvVarSource, Pod};
 
+use crate::debugging::ephemeral_containers;
 use crate::images::Images;
-use crate::pod::ephemeral_containers;
 use crate::process::{Process, Sources};
 use crate::sandbox::Ground;
 use crate::volumes::{Mounted, VolumeError, Volumes};

@@ -2,6 +2,7 @@
 
 mod attach;
 mod client;
+mod debug;
 mod exec;
 mod kubectl;
 mod logs;
