@@ -10,11 +10,11 @@ use std::time;
 
 use husk_api::{core_meta, core_spec};
 use husk_core::backoff::BackoffConfig;
-use husk_core::io::{Hook, InstanceRef, PodUid};
+use husk_core::io::{Hook, InstanceRef, PodUid, ProbeOutcome};
 use husk_core::spec::{ProbeKind, PullPolicy};
 use husk_core::{Action, Input, Instant, Node, NodeConfig};
 use husk_engine::{Container, Engine, StartError};
-use tokio::sync::{Semaphore, broadcast, mpsc, oneshot};
+use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use crate::addresses::Addresses;
@@ -26,14 +26,11 @@ use crate::local::{AgentConfig, Continuation, Keeper, PodState, Restored, pod_fo
 use crate::logs::Logs;
 use crate::notice::{ContainerView, Notice};
 use crate::pod::{LocalPod, Work};
-use crate::probes::Target;
+use crate::probes::{Target, Turns};
 use crate::sandbox::{Ground, Sandbox};
 use crate::upkeep::{self, Kept, Updating};
 use crate::volumes::{Limits, Mounted};
 use crate::{hooks, probes};
-
-/// So many probes run at once; others wait their turn (PROBE-14).
-const MOST_PROBES: usize = 64;
 
 /// So long the agent waits for its guests when it is shut down; a guest that was killed ends at its next check.
 const SHUTDOWN: time::Duration = time::Duration::from_secs(10);
@@ -110,7 +107,7 @@ pub(crate) struct Driver {
     instances: HashMap<InstanceRef, Slot>,
     hooks: HashMap<(InstanceRef, Hook), AbortHandle>,
     updating: Updating,
-    probing: Arc<Semaphore>,
+    turns: Turns,
     answer: mpsc::UnboundedSender<Answer>,
     answers: mpsc::UnboundedReceiver<Answer>,
     notices: broadcast::Sender<Notice>,
@@ -136,7 +133,7 @@ impl Driver {
             instances: HashMap::new(),
             hooks: HashMap::new(),
             updating: Updating::No,
-            probing: Arc::new(Semaphore::new(MOST_PROBES)),
+            turns: Turns::default(),
             answer,
             answers,
             notices,
@@ -529,14 +526,17 @@ impl Driver {
         let (Some((probe, container, ip)), Some(Slot::Running(running))) = (found, self.instances.get(&instance))
         else {
             // Its instance ended meanwhile: the core will hear of that and drop this answer.
-            let (result, message) = (husk_core::io::ProbeOutcome::Failure, "the container is not running".into());
+            let (result, message) = (ProbeOutcome::Failure, "the container is not running".into());
             return self.fact(Input::ProbeResult { instance, kind, run, result, message });
         };
-        let (running, probing) = (running.clone(), self.probing.clone());
+        let (running, turns) = (running.clone(), self.turns.clone());
         self.answer_async(async move {
-            let _turn = probing.acquire_owned().await;
             let target = Target { container: &container, running: &running, ip };
-            let (result, message) = probes::run(&probe, target, timeout).await;
+            let (result, message) = tokio::select! {
+                verdict = turns.take(probes::run(&probe, target, timeout)) => verdict,
+                // What is asked of it now would be asked of whoever has its address next. The core drops this answer.
+                _ = running.wait() => (ProbeOutcome::Failure, "the container is not running".into()),
+            };
             Answer::Fact(Input::ProbeResult { instance, kind, run, result, message })
         });
     }

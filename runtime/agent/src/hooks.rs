@@ -1,12 +1,10 @@
 //! Lifecycle hooks on the wire: exec in the container, HTTP GET.
 
-use std::net::SocketAddr;
-
 use k8s_openapi::api::core::v1::{HTTPGetAction, LifecycleHandler};
 
 use crate::instance::{ExecFailure, exec};
 use crate::probes::http::{self, Caller, GetError};
-use crate::probes::{ConnectionError, Target};
+use crate::probes::{ConnectionError, Endpoint, Reach, Target};
 
 /// A hook that ran, with what people should know of it.
 pub(crate) type Done = Option<Remark>;
@@ -28,20 +26,15 @@ pub(crate) async fn run(handler: &LifecycleHandler, target: Target<'_>) -> Resul
             done.map(|()| None).map_err(|(ExecFailure::Failed(message) | ExecFailure::NotRun(message))| message)
         }
         (None, Some(action)) => {
-            let address = target.address(action.host.as_deref(), &action.port)?;
-            get(action, address, |address| target.reach(address)).await
+            get(action, &target.endpoint(action.host.as_deref(), &action.port)?, &target.reach()).await
         }
         (None, None) => Err("this kind of hook is not supported yet: use exec, httpGet or sleep".into()),
     }
 }
 
 /// Whatever the status, the hook was delivered (HOOK-03).
-async fn get(
-    action: &HTTPGetAction,
-    address: SocketAddr,
-    reach: impl Fn(SocketAddr) -> SocketAddr,
-) -> Result<Done, String> {
-    let error = match http::get(action, address, Caller::Hook, &reach).await {
+async fn get(action: &HTTPGetAction, endpoint: &Endpoint, reach: &impl Reach) -> Result<Done, String> {
+    let error = match http::get(action, endpoint, Caller::Hook, reach).await {
         Ok(_) => return Ok(None),
         Err(error) => error,
     };
@@ -49,10 +42,10 @@ async fn get(
         return Err(error.to_string());
     }
     // Hooks once ignored their scheme, and manifests were written that go by that.
-    match http::get(&in_the_clear(action), address, Caller::Hook, &reach).await {
+    match http::get(&in_the_clear(action), endpoint, Caller::Hook, reach).await {
         Ok(_) => {
             let message =
-                format!("request to HTTPS lifecycle hook {address} got HTTP response, retry with HTTP succeeded");
+                format!("request to HTTPS lifecycle hook {endpoint} got HTTP response, retry with HTTP succeeded");
             Ok(Some(Remark { reason: "LifecycleHTTPFallback", message }))
         }
         Err(_) => Err(error.to_string()),

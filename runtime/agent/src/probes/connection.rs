@@ -1,81 +1,69 @@
-//! A connection to a server of a pod, plain or in TLS. It ends when it is dropped.
-
-use std::io;
-use std::net::SocketAddr;
+//! A connection to a server of a pod: plain or in TLS, for HTTP/1.1 or HTTP/2. It ends when it is dropped.
 
 use http_body_util::Empty;
 use hyper::body::{Bytes, Incoming};
-use hyper::client::conn::http1;
+use hyper::client::conn::{http1, http2};
 use hyper::header::{CONNECTION, HOST, HeaderValue};
 use hyper::{Request, Response, Uri};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio::task::JoinSet;
 
-use super::tls::{self, TlsError};
+use super::carrier::Carrier;
+use super::dial::{ConnectionError, Endpoint, Reach, dial};
+use super::tls;
 
 /// A connection that takes requests.
 pub(crate) struct Connection {
-    sender: http1::SendRequest<Empty<Bytes>>,
-    /// What carries it; aborted with it, so that a probe that is given up leaves nothing.
-    _carrier: JoinSet<()>,
+    sender: Sender,
+    _carrier: Carrier,
+}
+
+enum Sender {
+    Http1(http1::SendRequest<Empty<Bytes>>),
+    Http2(http2::SendRequest<Empty<Bytes>>),
 }
 
 /// How a server is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Speech {
     /// HTTP/1.1.
-    Plain,
-    /// The same in TLS.
+    Http1,
+    /// HTTP/2 at once and in the clear.
+    Http2,
+    /// TLS, and in it what the server likes best.
     Tls,
 }
 
-/// Why there is no connection or no answer.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ConnectionError {
-    /// Nobody listens, or nobody answers.
-    #[error("dial tcp {address}: {}", in_words(.error))]
-    Dial {
-        /// Where.
-        address: SocketAddr,
-        /// Why.
-        error: io::Error,
-    },
-    /// TLS was spoken to a server that speaks something else, most likely HTTP.
-    #[error("http: server gave HTTP response to HTTPS client")]
-    NotTls,
-    /// The server speaks TLS, but not with us.
-    #[error("tls: {0}")]
-    Tls(String),
-    /// It isn't HTTP, or broke off.
-    #[error("{}", causes(.0))]
-    Http(#[from] hyper::Error),
-}
-
 impl Connection {
-    /// Connects `at` the place where the node reaches `address`.
-    pub(crate) async fn open(address: SocketAddr, at: SocketAddr, speech: Speech) -> Result<Self, ConnectionError> {
-        let dial = |error| ConnectionError::Dial { address, error };
-        let tcp = TcpStream::connect(at).await.map_err(dial)?;
-        tcp.set_nodelay(true).map_err(dial)?;
+    /// Connects and agrees on how to speak.
+    pub(crate) async fn open(endpoint: &Endpoint, speech: Speech, reach: &impl Reach) -> Result<Self, ConnectionError> {
+        let tcp = dial(endpoint, reach).await?;
         match speech {
-            Speech::Plain => Self::http(tcp).await,
+            Speech::Http1 => Self::http1(tcp).await,
+            Speech::Http2 => Self::http2(tcp).await,
             Speech::Tls => {
-                let stream = tls::connect(tcp, address.ip()).await.map_err(|error| match error {
-                    TlsError::NotTls => ConnectionError::NotTls,
-                    TlsError::Other(message) => ConnectionError::Tls(message),
-                });
-                Self::http(stream?).await
+                let stream = tls::connect(tcp, &endpoint.host, tls::HTTP).await?;
+                if tls::agreed(&stream) == Some(tls::H2) {
+                    Self::http2(stream).await
+                } else {
+                    Self::http1(stream).await
+                }
             }
         }
     }
 
-    async fn http(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Self, ConnectionError> {
+    async fn http1(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Self, ConnectionError> {
         let mut builder = http1::Builder::new();
         builder.preserve_header_case(true).title_case_headers(true);
         let (sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
-        Ok(Self { sender, _carrier: carried(connection) })
+        Ok(Self { sender: Sender::Http1(sender), _carrier: Carrier::of(connection) })
+    }
+
+    async fn http2(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Result<Self, ConnectionError> {
+        let carrier = Carrier::default();
+        let (sender, connection) = http2::handshake(carrier.spawner(), TokioIo::new(stream)).await?;
+        carrier.carry(connection);
+        Ok(Self { sender: Sender::Http2(sender), _carrier: carrier })
     }
 
     /// Sends a request whose URI is absolute. A Host header replaces the URI's host as what the server is called.
@@ -83,44 +71,26 @@ impl Connection {
         &mut self,
         mut request: Request<Empty<Bytes>>,
     ) -> Result<Response<Incoming>, ConnectionError> {
-        if !request.headers().contains_key(HOST) {
-            let host = request.uri().authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok());
-            request.headers_mut().extend(host.map(|host| (HOST, host)));
+        let name = request.headers_mut().remove(HOST);
+        match &mut self.sender {
+            Sender::Http1(sender) => {
+                let name = name.or_else(|| HeaderValue::from_str(request.uri().authority()?.as_str()).ok());
+                request.headers_mut().extend(name.map(|name| (HOST, name)));
+                request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                let path = request.uri().path_and_query().cloned();
+                *request.uri_mut() = path.map_or_else(|| Uri::from_static("/"), Uri::from);
+                Ok(sender.send_request(request).await?)
+            }
+            Sender::Http2(sender) => {
+                // One connection is one request here, and HTTP/2 has no header that says so.
+                request.headers_mut().remove(CONNECTION);
+                if let Some(authority) = name.and_then(|name| name.as_bytes().try_into().ok()) {
+                    let mut parts = request.uri().clone().into_parts();
+                    parts.authority = Some(authority);
+                    *request.uri_mut() = Uri::from_parts(parts).unwrap_or_else(|_| request.uri().clone());
+                }
+                Ok(sender.send_request(request).await?)
+            }
         }
-        request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        let path = request.uri().path_and_query().cloned();
-        *request.uri_mut() = path.map_or_else(|| Uri::from_static("/"), Uri::from);
-        Ok(self.sender.send_request(request).await?)
     }
-}
-
-fn carried<T>(connection: impl Future<Output = T> + Send + 'static) -> JoinSet<()> {
-    let mut carrier = JoinSet::new();
-    carrier.spawn(async move {
-        // What goes wrong is told to the one who waits for an answer.
-        let _ = connection.await;
-    });
-    carrier
-}
-
-/// As upstream's messages have it: without the number.
-pub(crate) fn in_words(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => "connect: connection refused".into(),
-        io::ErrorKind::ConnectionReset => "connection reset by peer".into(),
-        io::ErrorKind::HostUnreachable => "connect: no route to host".into(),
-        io::ErrorKind::NetworkUnreachable => "connect: network is unreachable".into(),
-        io::ErrorKind::TimedOut => "i/o timeout".into(),
-        _ => error.to_string(),
-    }
-}
-
-fn causes(error: &hyper::Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        words = format!("{words}: {error}");
-        cause = error.source();
-    }
-    words
 }

@@ -1,14 +1,13 @@
 //! HTTP GET for probes and hooks, with upstream's habits: default headers, no look at certificates, redirects on the same host.
 
-use std::net::SocketAddr;
-
 use http_body_util::{BodyExt, Empty};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT};
 use hyper::{Request, Response, Uri};
 use k8s_openapi::api::core::v1::HTTPGetAction;
 
-use super::connection::{Connection, ConnectionError, Speech};
+use super::connection::{Connection, Speech};
+use super::dial::{ConnectionError, Endpoint, Reach};
 use super::url::{join, parse};
 
 /// So much of an answer is read.
@@ -37,12 +36,32 @@ impl Caller {
 }
 
 /// What came back, after the redirects that are followed.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
-    /// Its status.
-    pub(crate) status: u16,
-    /// The beginning of its body, or why that didn't come.
-    pub(crate) body: Result<String, String>,
+    response: Response<Incoming>,
+    /// Lives until the body is read.
+    _connection: Connection,
+}
+
+impl Answer {
+    pub(crate) fn status(&self) -> u16 {
+        self.response.status().as_u16()
+    }
+
+    /// The beginning of its body, or why that didn't come; what follows is of no interest.
+    pub(crate) async fn body(self) -> Result<String, ConnectionError> {
+        let mut read = Vec::new();
+        let mut body = self.response.into_body();
+        while let Some(frame) = body.frame().await {
+            if let Ok(data) = frame?.into_data() {
+                read.extend_from_slice(&data);
+            }
+            if read.len() >= MOST_BODY {
+                read.truncate(MOST_BODY);
+                break;
+            }
+        }
+        Ok(String::from_utf8_lossy(&read).into_owned())
+    }
 }
 
 /// Why nothing came back.
@@ -61,65 +80,52 @@ pub(crate) enum GetError {
     },
 }
 
-/// Gets what the action names at `address`. `reach` says where the node connects to for an address, which may be another one for
-/// ports that it can't bind itself.
+/// Gets what the action names.
 pub(crate) async fn get(
     action: &HTTPGetAction,
-    address: SocketAddr,
+    endpoint: &Endpoint,
     caller: Caller,
-    reach: impl Fn(SocketAddr) -> SocketAddr,
+    reach: &impl Reach,
 ) -> Result<Answer, GetError> {
-    let mut url = url(action, address)?;
+    let mut url = url(action, endpoint)?;
     let mut headers = headers(action, caller)?;
+    let in_the_clear = if action.protocol.as_deref() == Some("HTTP2") { Speech::Http2 } else { Speech::Http1 };
     let mut redirects = 0;
     loop {
-        // The connection has to live until the body is read.
-        let (_connection, response) = once(&url, &headers, &reach).await?;
-        let Some((next, keeps_name)) = redirect(&response, &url).filter(|_| redirects < MOST_REDIRECTS) else {
-            return Ok(Answer { status: response.status().as_u16(), body: body(response).await });
-        };
+        let answer = once(&url, in_the_clear, &headers, reach).await?;
+        let followed = redirect(&answer.response, &url).filter(|_| redirects < MOST_REDIRECTS);
+        let Some((next, keeps_name)) = followed else { return Ok(answer) };
         // Who is named anew isn't called by the old name.
         if !keeps_name {
             headers.remove(HOST);
         }
-        redirects += 1;
         url = next;
+        redirects += 1;
     }
 }
 
 /// What an action asks for.
-pub(crate) fn url(action: &HTTPGetAction, address: SocketAddr) -> Result<Uri, GetError> {
-    let scheme = if is_https(action) { "https" } else { "http" };
-    parse(scheme, &address.to_string(), action.path.as_deref().unwrap_or_default()).ok_or_else(|| {
-        GetError::Unsendable(format!(
-            "httpGet.path: `{}` can't be asked for",
-            action.path.as_deref().unwrap_or_default()
-        ))
-    })
+pub(crate) fn url(action: &HTTPGetAction, endpoint: &Endpoint) -> Result<Uri, GetError> {
+    let (scheme, path) = (if is_https(action) { "https" } else { "http" }, action.path.as_deref().unwrap_or_default());
+    let url = parse(scheme, &endpoint.to_string(), path);
+    url.ok_or_else(|| GetError::Unsendable(format!("httpGet: `{path}` of `{endpoint}` can't be asked for")))
 }
 
 pub(crate) fn is_https(action: &HTTPGetAction) -> bool {
     action.scheme.as_deref().is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"))
 }
 
-async fn once(
-    url: &Uri,
-    headers: &HeaderMap,
-    reach: impl Fn(SocketAddr) -> SocketAddr,
-) -> Result<(Connection, Response<Incoming>), GetError> {
-    let speech = if url.scheme_str() == Some("https") { Speech::Tls } else { Speech::Plain };
-    let port = url.port_u16().unwrap_or(if speech == Speech::Tls { 443 } else { 80 });
-    let host = url.host().unwrap_or_default();
-    let ip = host.trim_matches(['[', ']']).parse();
-    let ip = ip.map_err(|_| GetError::Unsendable(format!("`{host}` is not an address")))?;
-    let address = SocketAddr::new(ip, port);
+async fn once(url: &Uri, in_the_clear: Speech, headers: &HeaderMap, reach: &impl Reach) -> Result<Answer, GetError> {
+    let (speech, port) = if url.scheme_str() == Some("https") { (Speech::Tls, 443) } else { (in_the_clear, 80) };
+    let host = url.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    let endpoint = Endpoint { host, port: url.port_u16().unwrap_or(port) };
     let answer = async {
         let mut request = Request::new(Empty::<Bytes>::new());
         *request.uri_mut() = url.clone();
         *request.headers_mut() = headers.clone();
-        let mut connection = Connection::open(address, reach(address), speech).await?;
+        let mut connection = Connection::open(&endpoint, speech, reach).await?;
         let response = connection.send(request).await?;
-        Ok((connection, response))
+        Ok(Answer { response, _connection: connection })
     };
     answer.await.map_err(|error| GetError::NoAnswer { url: url.to_string(), error })
 }
@@ -161,25 +167,10 @@ fn redirect(response: &Response<Incoming>, from: &Uri) -> Option<(Uri, bool)> {
     (next.host() == from.host()).then_some((next, !is_absolute))
 }
 
-/// The beginning of a body; what follows is of no interest.
-async fn body(response: Response<Incoming>) -> Result<String, String> {
-    let mut read = Vec::new();
-    let mut body = response.into_body();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| error.to_string())?;
-        if let Ok(data) = frame.into_data() {
-            read.extend_from_slice(&data);
-        }
-        if read.len() >= MOST_BODY {
-            read.truncate(MOST_BODY);
-            break;
-        }
-    }
-    Ok(String::from_utf8_lossy(&read).into_owned())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use k8s_openapi::api::core::v1::HTTPHeader;
     use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -223,19 +214,22 @@ mod tests {
         format!("HTTP/1.1 {status}\r\n{headers}Content-Length: 2\r\nConnection: close\r\n\r\nno")
     }
 
-    async fn asked(action: &HTTPGetAction, address: SocketAddr) -> Answer {
-        get(action, address, Caller::Probe, |address| address).await.expect("an answer")
+    /// The status of an answer, and its body if it came.
+    async fn asked(action: &HTTPGetAction, address: SocketAddr) -> (u16, Option<String>) {
+        let endpoint = Endpoint { host: address.ip().to_string(), port: address.port() };
+        let answer = get(action, &endpoint, Caller::Probe, &|address| address).await.expect("an answer");
+        (answer.status(), answer.body().await.ok())
     }
 
     #[tokio::test]
     async fn the_answer_is_told_and_headers_are_as_asked() {
         let (address, requests) = server(vec![answer("204 x", ""), answer("503 x", ""), answer("200 x", "")]).await;
         let plain = action("healthz", &[]);
-        assert_eq!(asked(&plain, address).await.status, 204);
-        assert_eq!(asked(&plain, address).await, Answer { status: 503, body: Ok("no".into()) });
+        assert_eq!(asked(&plain, address).await.0, 204);
+        assert_eq!(asked(&plain, address).await, (503, Some("no".into())));
         let own =
             action("/x", &[("User-Agent", ""), ("Accept", "text/plain"), ("X-A", "1"), ("X-A", "2"), ("Host", "me")]);
-        assert_eq!(asked(&own, address).await.status, 200);
+        assert_eq!(asked(&own, address).await.0, 200);
         let requests = requests.await.expect("served");
         assert!(requests[0].starts_with("GET /healthz HTTP/1.1\r\n"), "{}", requests[0]);
         assert!(requests[0].contains("User-Agent: kube-probe/1.37") && requests[0].contains("Accept: */*\r\n"));
@@ -251,17 +245,17 @@ mod tests {
         let (other_port, there) = server(vec![answer("200 x", "")]).await;
         let hops = vec![to("/b"), to("c"), to(&format!("http://{other_port}/d"))];
         let (address, requests) = server(hops).await;
-        assert_eq!(asked(&action("/a", &[("Host", "me")]), address).await.status, 200);
+        assert_eq!(asked(&action("/a", &[("Host", "me")]), address).await.0, 200);
         assert!(requests.await.expect("served")[2].starts_with("GET /c "));
         // Who names itself is called so; another port is the same host.
         let there = &there.await.expect("served")[0];
         assert!(there.starts_with("GET /d ") && there.contains(&format!("Host: {other_port}")), "{there}");
         let (address, _) = server(vec![to("http://elsewhere.example/")]).await;
-        assert_eq!(asked(&action("/", &[]), address).await.status, 302);
+        assert_eq!(asked(&action("/", &[]), address).await.0, 302);
         let (address, _) = server(vec![answer("302 x", "")]).await;
-        assert_eq!(asked(&action("/", &[]), address).await.status, 302);
+        assert_eq!(asked(&action("/", &[]), address).await.0, 302);
         let (address, requests) = server(vec![to("/again"); 11]).await;
-        assert_eq!(asked(&action("/", &[]), address).await.status, 302);
+        assert_eq!(asked(&action("/", &[]), address).await.0, 302);
         assert_eq!(requests.await.expect("served").len(), 11);
     }
 
@@ -269,7 +263,7 @@ mod tests {
     async fn a_body_is_read_as_far_as_it_matters() {
         let long = format!("HTTP/1.1 200 x\r\nContent-Length: 99999999\r\n\r\n{}", "x".repeat(20_000));
         let (address, _) = server(vec![long, "HTTP/1.1 200 x\r\nContent-Length: 9\r\n\r\nbroken".into()]).await;
-        assert_eq!(asked(&action("/", &[]), address).await.body.map(|body| body.len()), Ok(MOST_BODY));
-        assert!(asked(&action("/", &[]), address).await.body.is_err());
+        assert_eq!(asked(&action("/", &[]), address).await.1.map(|body| body.len()), Some(MOST_BODY));
+        assert_eq!(asked(&action("/", &[]), address).await, (200, None));
     }
 }

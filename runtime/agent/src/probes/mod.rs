@@ -1,23 +1,29 @@
-//! Probes on the wire: exec in the container, HTTP GET, TCP connect.
+//! Probes on the wire: exec in the container, HTTP GET, TCP connect, gRPC health check.
 
+mod carrier;
 mod connection;
+mod dial;
+mod greeting;
+mod grpc;
 pub(crate) mod http;
 mod tls;
+mod turns;
 mod url;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use husk_core::backoff::Spoken;
 use husk_core::io::ProbeOutcome;
 use husk_engine::Container as Running;
 use husk_engine::net::Protocol;
-use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Probe, TCPSocketAction};
+use k8s_openapi::api::core::v1::{Container, GRPCAction, HTTPGetAction, Probe, TCPSocketAction};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use tokio::net::TcpStream;
-use tokio::time;
+use tokio::time::{Instant, timeout, timeout_at};
 
-pub(crate) use self::connection::ConnectionError;
-use self::http::Caller;
+pub(crate) use self::dial::{ConnectionError, Endpoint, Reach};
+use self::http::{Caller, GetError};
+pub(crate) use self::turns::Turns;
 use crate::instance::{ExecFailure, exec};
 
 /// What a probe said, and its output.
@@ -36,82 +42,114 @@ pub(crate) struct Target<'a> {
 
 impl Target<'_> {
     /// Where the node connects to for an address of the pod.
-    pub(crate) fn reach(&self, address: SocketAddr) -> SocketAddr {
-        self.running.locate(Protocol::Tcp, address)
+    pub(crate) fn reach(&self) -> impl Reach {
+        |address: SocketAddr| self.running.locate(Protocol::Tcp, address)
     }
 
     /// Where a handler connects to.
-    pub(crate) fn address(&self, host: Option<&str>, port: &IntOrString) -> Result<SocketAddr, String> {
-        address(host, port, self.container, self.ip)
+    pub(crate) fn endpoint(&self, host: Option<&str>, port: &IntOrString) -> Result<Endpoint, String> {
+        let host = host.filter(|host| !host.is_empty()).map_or_else(|| self.ip.to_string(), str::to_owned);
+        Ok(Endpoint { host, port: port_of(port, self.container)? })
     }
 }
 
-/// Runs a probe once; after `timeout` it has failed.
-pub(crate) async fn run(probe: &Probe, target: Target<'_>, timeout: Duration) -> Verdict {
-    let result = match (&probe.exec, &probe.http_get, &probe.tcp_socket) {
-        (Some(exec), _, _) => {
-            return by_exec(exec.command.as_deref().unwrap_or_default(), target.running, timeout).await;
-        }
-        (_, Some(action), _) => by_http(action, target, timeout).await,
-        (_, _, Some(action)) => by_tcp(action, target, timeout).await,
-        (None, None, None) => Err("this kind of probe is not supported yet".into()),
+/// What a probe found that did not find its container well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Unwell {
+    /// The container isn't.
+    Failed(String),
+    /// It wasn't asked: that says nothing about its health.
+    NotAsked(String),
+}
+
+impl From<ConnectionError> for Unwell {
+    fn from(error: ConnectionError) -> Self {
+        let said = if error.is_the_nodes() { Self::NotAsked } else { Self::Failed };
+        said(error.to_string())
+    }
+}
+
+impl From<GetError> for Unwell {
+    fn from(error: GetError) -> Self {
+        let said = match &error {
+            GetError::NoAnswer { error, .. } if !error.is_the_nodes() => Self::Failed,
+            GetError::NoAnswer { .. } | GetError::Unsendable(_) => Self::NotAsked,
+        };
+        said(error.to_string())
+    }
+}
+
+/// Runs a probe once; after `limit` it has failed.
+pub(crate) async fn run(probe: &Probe, target: Target<'_>, limit: Duration) -> Verdict {
+    let result = match (&probe.exec, &probe.http_get, &probe.tcp_socket, &probe.grpc) {
+        (Some(action), ..) => by_exec(action.command.as_deref().unwrap_or_default(), target.running, limit).await,
+        (_, Some(action), ..) => by_http(action, target, limit).await,
+        (.., Some(action), _) => by_tcp(action, target, limit).await,
+        (.., Some(action)) => by_grpc(action, target, limit).await,
+        (None, None, None, None) => Err(Unwell::NotAsked("the probe has no handler".into())),
     };
     match result {
         Ok(remark) if remark.is_empty() => (ProbeOutcome::Success, remark),
+        // A success that people should look at.
         Ok(remark) => (ProbeOutcome::Warning, remark),
-        Err(message) => (ProbeOutcome::Failure, message),
+        Err(Unwell::Failed(message)) => (ProbeOutcome::Failure, message),
+        Err(Unwell::NotAsked(message)) => (ProbeOutcome::Error, message),
     }
 }
 
-async fn by_exec(command: &[String], running: &Running, timeout: Duration) -> Verdict {
-    match time::timeout(timeout, exec(running, command)).await {
-        Ok(Ok(())) => (ProbeOutcome::Success, String::new()),
-        Ok(Err(ExecFailure::Failed(message))) => (ProbeOutcome::Failure, message),
-        // It never ran: that says nothing about the container's health.
-        Ok(Err(ExecFailure::NotRun(message))) => (ProbeOutcome::Error, message),
-        Err(_) => (ProbeOutcome::Failure, format!("timed out after {}", humane(timeout))),
+async fn by_exec(command: &[String], running: &Running, limit: Duration) -> Result<String, Unwell> {
+    match timeout(limit, exec(running, command)).await {
+        Ok(Ok(())) => Ok(String::new()),
+        Ok(Err(ExecFailure::Failed(message))) => Err(Unwell::Failed(message)),
+        Ok(Err(ExecFailure::NotRun(message))) => Err(Unwell::NotAsked(message)),
+        Err(_) => Err(Unwell::Failed(format!("timed out after {}", Spoken(limit)))),
     }
 }
 
-/// A remark is a success that people should look at.
-async fn by_http(action: &HTTPGetAction, target: Target<'_>, timeout: Duration) -> Result<String, String> {
-    let address = target.address(action.host.as_deref(), &action.port)?;
-    let answer = http::get(action, address, Caller::Probe, |address| target.reach(address));
-    let answer = match time::timeout(timeout, answer).await {
-        Ok(answer) => answer.map_err(|error| error.to_string())?,
-        Err(_) => {
-            let url = http::url(action, address).map_err(|error| error.to_string())?;
-            return Err(format!(
-                "Get \"{url}\": context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
-            ));
-        }
+async fn by_http(action: &HTTPGetAction, target: Target<'_>, limit: Duration) -> Result<String, Unwell> {
+    let endpoint = target.endpoint(action.host.as_deref(), &action.port).map_err(Unwell::NotAsked)?;
+    let deadline = Instant::now() + limit;
+    let late = |doing: &str| {
+        let url = http::url(action, &endpoint)?;
+        Ok::<_, Unwell>(format!("Get \"{url}\": context deadline exceeded (Client.Timeout {doing})"))
     };
-    let body = answer.body?;
-    match answer.status {
+    let Ok(answer) = timeout_at(deadline, http::get(action, &endpoint, Caller::Probe, &target.reach())).await else {
+        return Err(Unwell::Failed(late("exceeded while awaiting headers")?));
+    };
+    let answer = answer?;
+    let status = answer.status();
+    // Upstream takes an answer that breaks off for no answer, and asks again.
+    let body = match timeout_at(deadline, answer.body()).await {
+        Ok(body) => body.map_err(|error| Unwell::NotAsked(error.to_string()))?,
+        Err(_) => return Err(Unwell::NotAsked(late("or context cancellation while reading body")?)),
+    };
+    match status {
         200..300 => Ok(String::new()),
         300..400 => Ok(format!("Probe terminated redirects, Response body: {body}")),
-        status => Err(format!("HTTP probe failed with statuscode: {status}")),
+        status => Err(Unwell::Failed(format!("HTTP probe failed with statuscode: {status}"))),
     }
 }
 
-async fn by_tcp(action: &TCPSocketAction, target: Target<'_>, timeout: Duration) -> Result<String, String> {
-    let address = target.address(action.host.as_deref(), &action.port)?;
-    match time::timeout(timeout, TcpStream::connect(target.reach(address))).await {
-        Ok(Ok(_)) => Ok(String::new()),
-        Ok(Err(error)) => Err(ConnectionError::Dial { address, error }.to_string()),
-        Err(_) => Err(format!("dial tcp {address}: i/o timeout")),
+async fn by_tcp(action: &TCPSocketAction, target: Target<'_>, limit: Duration) -> Result<String, Unwell> {
+    let endpoint = target.endpoint(action.host.as_deref(), &action.port).map_err(Unwell::NotAsked)?;
+    match timeout(limit, dial::dial(&endpoint, &target.reach())).await {
+        Ok(connected) => Ok(connected.map(|_| String::new())?),
+        Err(_) => Err(Unwell::Failed(format!("dial tcp {endpoint}: i/o timeout"))),
     }
 }
 
-/// Where a handler connects to: the pod, unless it names a host; a port by number or by its name in the container.
-fn address(host: Option<&str>, port: &IntOrString, container: &Container, pod: Ipv4Addr) -> Result<SocketAddr, String> {
-    let ip = match host {
-        None | Some("") => IpAddr::V4(pod),
-        // The agent would reach its own host there, while upstream's documents mean the node's: they are the same here.
-        Some(host) => {
-            host.parse().map_err(|_| format!("host `{host}` is not an address: names can't be probed yet"))?
-        }
+async fn by_grpc(action: &GRPCAction, target: Target<'_>, limit: Duration) -> Result<String, Unwell> {
+    let port = IntOrString::Int(action.port);
+    let check = grpc::Check {
+        service: action.service.as_deref().unwrap_or_default(),
+        endpoint: target.endpoint(None, &port).map_err(Unwell::NotAsked)?,
+        tls: action.mode.as_deref() == Some("TLS"),
     };
+    grpc::check(check, &target.reach(), limit).await.map(|()| String::new())
+}
+
+/// A port by number, or by its name in the container.
+fn port_of(port: &IntOrString, container: &Container) -> Result<u16, String> {
     let number = match port {
         IntOrString::Int(number) => *number,
         IntOrString::String(name) => match name.parse() {
@@ -126,11 +164,7 @@ fn address(host: Option<&str>, port: &IntOrString, container: &Container, pod: I
         },
     };
     let number = u16::try_from(number).ok().filter(|number| *number > 0);
-    number.map(|number| SocketAddr::new(ip, number)).ok_or_else(|| "a port is a number from 1 to 65535".into())
-}
-
-fn humane(span: Duration) -> String {
-    if span.subsec_millis() == 0 { format!("{}s", span.as_secs()) } else { format!("{span:?}") }
+    number.ok_or_else(|| "a port is a number from 1 to 65535".into())
 }
 
 #[cfg(test)]
@@ -143,10 +177,10 @@ mod tests {
     fn ports_are_numbers_or_names_of_the_container() {
         let ports = vec![ContainerPort { name: Some("web".into()), container_port: 8080, ..ContainerPort::default() }];
         let container = Container { ports: Some(ports), ..Container::default() };
-        let pod = Ipv4Addr::new(127, 40, 0, 1);
-        let of = |port| address(None, &port, &container, pod).map(|address| address.to_string());
-        assert_eq!(of(IntOrString::Int(80)), Ok("127.40.0.1:80".into()));
-        assert_eq!(of(IntOrString::String("web".into())), Ok("127.40.0.1:8080".into()));
+        let of = |port| port_of(&port, &container);
+        assert_eq!(of(IntOrString::Int(80)), Ok(80));
+        assert_eq!(of(IntOrString::String("81".into())), Ok(81));
+        assert_eq!(of(IntOrString::String("web".into())), Ok(8080));
         assert!(of(IntOrString::String("ftp".into())).expect_err("unknown").contains("`ftp`"));
         assert!(of(IntOrString::Int(70_000)).is_err());
     }

@@ -129,7 +129,7 @@ pub(super) static HTTP_GET_ACTION: Object = object(
         field("httpHeaders", List(&Object(&HTTP_HEADER))),
         field("path", Str),
         field("port", IntOrString),
-        field("protocol", Str).warned("the probe speaks HTTP/1.1").but(&["HTTP1"]),
+        field("protocol", Str),
         field("scheme", Str),
     ],
 );
@@ -142,7 +142,7 @@ pub(super) static PROBE: Object = object(
     &[
         field("exec", Object(&EXEC_ACTION)),
         field("failureThreshold", Int32),
-        field("grpc", Object(&GRPC_ACTION)).rejected("gRPC probes are not made yet; use httpGet, tcpSocket or exec"),
+        field("grpc", Object(&GRPC_ACTION)),
         field("httpGet", Object(&HTTP_GET_ACTION)),
         field("initialDelaySeconds", Int32),
         field("periodSeconds", Int32),

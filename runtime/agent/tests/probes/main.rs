@@ -1,0 +1,9 @@
+//! Probes and hooks of real pods, against real listeners.
+
+mod connections;
+mod grpc;
+mod http;
+mod node;
+mod servers;
+mod tcp;
+mod turns;
