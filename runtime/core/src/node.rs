@@ -44,6 +44,9 @@ pub struct NodeConfig {
     pub image_pull: BackoffConfig,
     /// `terminated-pod-gc-threshold`: terminal pods beyond that number are deleted, the oldest first; 0 for never (TERM-09).
     pub terminated_pod_gc_threshold: usize,
+    /// When the node began, with all its pods at once: what begins to be probed within a probe's period of that doesn't do so
+    /// all at the same time, but somewhere in that period (PROBE-14).
+    pub spread_probes_after: Option<Instant>,
 }
 
 impl Default for NodeConfig {
@@ -54,6 +57,7 @@ impl Default for NodeConfig {
             crash_loop: BackoffConfig::standard(None),
             image_pull: BackoffConfig::standard(None),
             terminated_pod_gc_threshold: 12_500,
+            spread_probes_after: None,
         }
     }
 }

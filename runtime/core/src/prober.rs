@@ -230,7 +230,7 @@ impl Prober {
             return (Some(Verdict::Success), Next::Stop);
         }
         let initial_delay = Duration::from_secs(probe.initial_delay_seconds.into());
-        let is_due = now.saturating_since(since) >= initial_delay && instance.started != is_startup;
+        let is_due = now >= since + initial_delay && instance.started != is_startup;
         (None, if is_due { Next::Probe } else { Next::Wait })
     }
 

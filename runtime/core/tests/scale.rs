@@ -6,8 +6,9 @@ mod counting;
 #[path = "fleet/mod.rs"]
 mod fleet;
 
-use counting::allocations;
+use counting::{allocations, live_bytes};
 use fleet::{EVENTS, Fleet};
+use husk_core::Instant;
 
 const FEW: usize = 10;
 const MANY: usize = 10_000;
@@ -44,6 +45,23 @@ fn where_all_pods_are_probed_only_the_index_of_timers_allocates() {
         assert!(probes >= 10 * 2 * pods as u64, "{probes} probes of {pods} pods");
         assert!(count * PROBES_FOR_A_LEAF <= probes, "{count} allocations for {probes} probes of {pods} pods");
     }
+}
+
+// spec: PROBE-14
+#[test]
+fn a_week_of_probes_leaves_nothing_behind() {
+    let mut fleet = Fleet::probed(10);
+    let until = |fleet: &mut Fleet, days: u64| {
+        while fleet.now < Instant::from_secs(days * 24 * 3600) {
+            fleet.probe();
+        }
+        (fleet.probes, live_bytes())
+    };
+    let (first, before) = until(&mut fleet, 1);
+    let (last, after) = until(&mut fleet, 8);
+    // Two each every ten seconds: none is late, and none is missing.
+    assert_eq!(last - first, 10 * 2 * 7 * 24 * 360);
+    assert!(after <= before, "{before} bytes grew to {after}");
 }
 
 #[test]

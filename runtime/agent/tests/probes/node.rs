@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use husk_agent::{AgentConfig, ImageTable, LocalNode, Notice};
+use husk_agent::{AgentConfig, ImageTable, ImagesConfig, LocalNode, MemoryReferences, Notice};
 use husk_core::io::PodUid;
 use husk_core::status::PodStatus;
 use tokio::sync::broadcast::Receiver;
@@ -38,6 +39,8 @@ impl Node {
             data_dir: folder.path().join("data"),
             cache_dir: None,
             images: ImageTable::new([]),
+            images_config: ImagesConfig::default(),
+            references: Arc::new(MemoryReferences::default()),
             node_name: "test".into(),
             max_container_restart_period: None,
         };

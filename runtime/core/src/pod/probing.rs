@@ -128,7 +128,13 @@ impl Pod {
         };
         // Initial delays count from the start of the instance, those behind a startup probe from its success (PROBE-03).
         let started_up = self.slots[index].started_up;
-        let since = |instance: &Instance| started_up.or(instance.started_at);
+        let period = Duration::from_secs(u64::from(probe.period_seconds));
+        let began = out.config.spread_probes_after;
+        let since = |instance: &Instance| {
+            let since = started_up.or(instance.started_at)?;
+            let spreads = began.is_some_and(|began| since.saturating_since(began) < period);
+            Some(if spreads { since + part_of(period, &[&self.uid.0, &name, kind.as_str()]) } else { since })
+        };
         let newest = self.runtime.newest(&name);
         let view = View {
             phase: self.status.phase,
@@ -233,6 +239,17 @@ impl Pod {
         let Some(newest) = self.runtime.instances.iter_mut().find(|i| *i.name == **name) else { return false };
         core::mem::replace(slot_for(&mut newest.verdicts, kind), verdict) != verdict
     }
+}
+
+/// Some part of a period: always the same one for the same names, and evenly spread over those of others.
+fn part_of(period: Duration, names: &[&str]) -> Duration {
+    // FNV-1a.
+    let bytes = names.iter().flat_map(|name| name.bytes().chain([0]));
+    let hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    // Its low bits are mixed best.
+    let part = period.as_nanos() * u128::from(hash as u32) >> 32;
+    Duration::from_nanos(u64::try_from(part).unwrap_or(u64::MAX))
 }
 
 fn slot_for(verdicts: &mut Verdicts, kind: ProbeKind) -> &mut Option<Verdict> {

@@ -1,10 +1,10 @@
-use husk_core::Action;
 use husk_core::event::EventKind;
 use husk_core::io::{Hook, Input, InstanceRef, Outcome, ProbeOutcome};
 use husk_core::spec::RestartPolicy::{Always, Never};
 use husk_core::spec::{ContainerSpec, Handler, Probe, ProbeKind, RestartPolicy};
 use husk_core::status::{ConditionStatus, Phase};
 use husk_core::time::Instant;
+use husk_core::{Action, NodeConfig};
 
 use crate::world::{Life, OnSignal, Script, World, container, exits, pod, probe, secs};
 
@@ -373,6 +373,45 @@ fn readiness_is_probed_at_once_after_the_start_and_once_started() {
     other.run_until(20.0);
     assert_eq!(other.probes("a0", Readiness), [20.0]);
     assert!(is_ready(&other));
+}
+
+// spec: PROBE-14
+#[test]
+fn what_begins_together_with_the_node_is_not_probed_all_at_once() {
+    let delayed = Probe { initial_delay_seconds: 3, ..probe(Handler::Exec) };
+    let names: Vec<_> = (0..40).map(|number| format!("a{number}")).collect();
+    let containers = |spec: &ContainerSpec| {
+        let of = |name: &String| ContainerSpec { name: name.as_str().into(), ..spec.clone() };
+        names.iter().map(of).collect::<Vec<_>>()
+    };
+    let scripts: Vec<_> = names.iter().map(|name| (&**name, Script::default())).collect();
+    for (spec, delay) in [(plain(&[Readiness]), 0.0), (probed(&[(Readiness, delayed)]), 3.0)] {
+        let config = NodeConfig { spread_probes_after: Some(Instant::from_secs(998)), ..NodeConfig::default() };
+        let mut world = World::configured(config, pod(Always, vec![], containers(&spec)), &scripts);
+        world.run_until(60.0);
+        let mut firsts: Vec<f64> = names.iter().map(|name| world.probes(name, Readiness)[0] - delay).collect();
+        firsts.sort_by(f64::total_cmp);
+        // Somewhere in the first period, and in each quarter of it as many as there may be if they are spread evenly.
+        assert!(firsts[0] >= 0.0 && firsts[39] < 10.0, "{firsts:?}");
+        for quarter in [0.0, 2.5, 5.0, 7.5] {
+            let there = firsts.iter().filter(|at| (quarter..quarter + 2.5).contains(*at)).count();
+            assert!((3..=20).contains(&there), "{there} in the quarter after {quarter}");
+        }
+        // Each keeps its own place.
+        for name in &names {
+            let all = world.probes(name, Readiness);
+            assert!(all.windows(2).all(|pair| (pair[1] - pair[0] - 10.0).abs() < 1e-6), "{all:?}");
+        }
+    }
+}
+
+// spec: PROBE-14
+#[test]
+fn what_begins_later_is_probed_at_once() {
+    let config = NodeConfig { spread_probes_after: Some(Instant::from_secs(990)), ..NodeConfig::default() };
+    let mut world = World::configured(config, pod(Always, vec![], vec![plain(&[Readiness])]), &[]);
+    world.run_until(1.0);
+    assert_eq!(world.probes("a0", Readiness), [0.0]);
 }
 
 #[test]
