@@ -248,7 +248,7 @@ fn part_of(period: Duration, names: &[&str]) -> Duration {
     let hash =
         bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     // Its low bits are mixed best.
-    let part = period.as_nanos() * u128::from(hash as u32) >> 32;
+    let part = (period.as_nanos() * u128::from(hash as u32)) >> 32;
     Duration::from_nanos(u64::try_from(part).unwrap_or(u64::MAX))
 }
 
