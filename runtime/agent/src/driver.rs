@@ -145,6 +145,9 @@ impl Driver {
     pub(crate) fn go_on(&mut self, before: Continuation) {
         let Continuation { after, pods, keeper, .. } = before;
         self.keeper = Some(keeper);
+        if !pods.is_empty() {
+            self.node.spread_probes(self.now());
+        }
         for Restored { record, pod, base } in pods {
             let uid = record.uid().clone();
             let logs = self.logs.of(&uid, &pod);

@@ -100,6 +100,11 @@ impl Node {
         Self { config, ..Self::default() }
     }
 
+    /// Many pods are about to begin together: [`NodeConfig::spread_probes_after`] is now.
+    pub fn spread_probes(&mut self, now: Instant) {
+        self.config.spread_probes_after = Some(now);
+    }
+
     /// Takes a fact. Facts about unknown pods or about instances that are not current change nothing.
     pub fn handle(&mut self, now: Instant, input: Input) {
         let now = self.clock(now);
