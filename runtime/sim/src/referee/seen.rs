@@ -285,7 +285,6 @@ impl PodSeen {
                     container.has = Some(resources);
                 }
             }
-            Input::LimitExceeded { .. } => self.verdict = true,
             _ => {}
         }
     }
