@@ -175,3 +175,17 @@ fn an_end_comes_before_the_end_of_time() {
         assert!(deleted, "{} is not deleted at last", subject.id);
     }
 }
+
+/// Lives that once broke a rule, and what it was.
+#[test]
+fn lives_that_broke_a_rule_once_break_none() {
+    let found = [
+        (2555, "the referee: who ended by itself and is deleted then goes on ending in its own time"),
+        (3188, "a shutdown was woken up for a step of pods that ended anyway"),
+        (4325, "the referee: a pod without a place is not evicted"),
+        (4444, "a look forgot when a failed resize is tried again"),
+    ];
+    for (seed, what) in found {
+        assert_eq!(judge(&case(seed), &mut Counts::default()), Ok(()), "{what}");
+    }
+}

@@ -181,6 +181,9 @@ impl Pod {
         }
         let mut seen = BTreeSet::new();
         let names: Vec<&String> = updates.memory.iter().chain(&updates.cpu).filter(|name| seen.insert(*name)).collect();
+        if names.is_empty() {
+            return;
+        }
         if let Some((_, retry_at)) = &mut self.resize.error {
             *retry_at = None;
         }
