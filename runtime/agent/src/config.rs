@@ -188,11 +188,8 @@ impl AgentConfiguration {
         if self.max_pods == Some(0) {
             return Err("maxPods: must be at least 1".into());
         }
-        let ImagesConfig { high_threshold_percent: high, low_threshold_percent: low, .. } = self.images();
-        if high > 100 || low >= high {
-            return Err(format!(
-                "imageGCLowThresholdPercent: must be less than imageGCHighThresholdPercent, which is at most 100, not {low} and {high}"
-            ));
+        if let Some(problem) = self.images().problems().into_iter().next() {
+            return Err(problem);
         }
         let limit = self.husk.compiled_code_limit.as_deref().map(Quantity::parse).transpose();
         if limit
@@ -281,7 +278,8 @@ husk:
             ("husk: {listen: '0.0.0.0:80'}", "not a loopback address"),
             ("husk: {nodeName: Edge_7}", "husk.nodeName"),
             ("husk: {dataDirs: x}", "dataDirs"),
-            ("imageGCLowThresholdPercent: 90", "not 90 and 85"),
+            ("imageGCLowThresholdPercent: 90", "imageGCLowThresholdPercent: 90 must be less than"),
+            ("imageMaximumGCAge: 1m", "imageMaximumGCAge"),
             ("husk: {compiledCodeLimit: much}", "husk.compiledCodeLimit"),
         ] {
             let error = AgentConfiguration::parse(text).expect_err(text);

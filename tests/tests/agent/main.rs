@@ -7,5 +7,6 @@ mod husk;
 mod client;
 mod crashes;
 mod device;
+mod images;
 mod static_pods;
 mod world;
