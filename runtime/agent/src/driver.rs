@@ -152,7 +152,7 @@ impl Driver {
             let uid = record.uid().clone();
             let logs = self.logs.of(&uid, &pod);
             let local = LocalPod::new(pod, base, &self.config.node_name, logs);
-            self.images.reserve(&uid, local.image_names().collect());
+            self.ground.images.reserve(&uid, local.image_names().collect());
             self.pods.insert(uid.clone(), local);
             self.fact(Input::Restored { record: Box::new(record), after });
             // Its address is its own before any new pod may look for one (TERM-11).
