@@ -14,3 +14,5 @@ mod rows;
 mod seeds;
 mod simulate;
 mod termination_message;
+mod view;
+mod volumes;
