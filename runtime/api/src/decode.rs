@@ -152,6 +152,7 @@ impl Reading<'_> {
             self.decoded.warnings.push(warning);
         }
         for Found { line, path, message, .. } in errors {
+            let message = if kind.kind == "Secret" { without_value(message) } else { message };
             self.error(index, Some(line), &path, message);
         }
         if is_broken {
@@ -202,6 +203,14 @@ fn typed_object(kind: &str, json: Json) -> Result<Object, (String, String)> {
         "Secret" => Object::Secret(Box::new(with_string_data(typed(json)?))),
         _ => Object::Pod(Box::new(typed(json)?)),
     })
+}
+
+/// What is written in a Secret is nobody's business.
+fn without_value(message: String) -> String {
+    match message.split_once(", found ") {
+        Some((wanted, _)) => format!("{wanted}; numbers and the like go in quotes"),
+        None => message,
+    }
 }
 
 /// `stringData` is only ever written: what it says wins over `data`.

@@ -124,6 +124,9 @@ impl Manifests {
             let prefix = if document.object.template().is_some() { "spec.template." } else { "" };
             name(&mut pod);
             husk_api::default_pod(&mut pod);
+            if let Some(spec) = &mut pod.spec {
+                spec.service_account_name.get_or_insert_with(|| "default".into());
+            }
             let found = Found { pod, base: base.clone(), file: file.to_owned(), document, prefix };
             self.pods.push(found);
         }

@@ -178,10 +178,12 @@ fn what_is_referred_to_and_never_there_is_said_before_anything_starts() {
 #[test]
 fn what_is_wrong_with_a_secret_is_said_without_its_words() {
     let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\ntype: kubernetes.io/dockerconfigjson\n\
-                  stringData: {.dockerconfigjson: 'hunter2', 'bad key': hunter2}\n---\n";
+                  stringData: {.dockerconfigjson: 'hunter2', 'bad key': hunter2}\n---\n\
+                  apiVersion: v1\nkind: Secret\nmetadata: {name: pin}\nstringData: {pin: 12345}\n---\n";
     let ended = run_text(&format!("{secret}{}", pod("", "", "true")), &[]);
     assert_eq!(ended.code, Some(BAD_INPUT));
-    assert!(!ended.stderr.contains("hunter2"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("hunter2") && !ended.stderr.contains("12345"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("stringData[pin]: expected a string"), "{}", ended.stderr);
     assert!(ended.stderr.contains("bad key"), "{}", ended.stderr);
 }
 

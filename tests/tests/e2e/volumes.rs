@@ -309,6 +309,11 @@ rm -rf /host/absolute/ /host/root/tmp 2>/dev/null; echo done";
     assert_eq!(left, ["secret"]);
     assert_eq!(fs::read_to_string(outside.join("secret")).expect("there"), "of the host\n");
 
+    // The guest may have moved its links.
+    for (name, target) in [("relative", "../outside"), ("absolute", outside.to_str().expect("text")), ("root", "/")] {
+        let _ = fs::remove_file(volume.join(name));
+        symlink(target, volume.join(name)).expect("linked");
+    }
     // Nor does the host when it looks for a subPath, or for variables, in a volume whose links lead elsewhere.
     for sub_path in ["relative", "absolute", "file", "relative/new", "root/tmp/new"] {
         let mounts = format!("    - {{name: host, mountPath: /v, subPath: {sub_path}}}");

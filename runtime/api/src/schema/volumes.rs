@@ -205,8 +205,8 @@ pub(super) static HOST_PATH_VOLUME_SOURCE: Object = object(
     &[
         field("path", Str),
         field("type", Str).only(
-            &["", "Directory", "DirectoryOrCreate"],
-            Rejected("a module mounts directories only; use Directory or DirectoryOrCreate"),
+            &["", "Directory", "DirectoryOrCreate", "File", "FileOrCreate"],
+            Rejected("a module mounts folders and files only; use Directory, File, or one of them with OrCreate"),
         ),
     ],
 );

@@ -130,6 +130,33 @@ fn a_container_that_can_not_be_made_says_why_and_is_tried_again_after_10_s() {
 
 // spec: STATE-02
 #[test]
+fn what_waits_for_an_object_is_tried_at_once_when_there_are_others() {
+    let again = |world: &World| husk_core::Input::TryAgain { pod: world.uid.clone() };
+    for (reason, starts) in [("CreateContainerConfigError", vec![4.0, 4.5]), ("CreateContainerError", vec![4.0, 14.0])]
+    {
+        let fails = Life::StartFails(reason, "configmap \"m\" not found");
+        let script = Script { lives: vec![fails, Life::Forever], ..Script::default() };
+        let mut world = World::empty(Default::default(), &[("a0", script)]);
+        world.sandbox_failures = 2;
+        world.apply("p", "u1", pod(Always, vec![], vec![container("a0")]));
+        // A sandbox that failed, too.
+        for seconds in [2.0, 4.0, 4.5] {
+            world.run_until(seconds);
+            let input = again(&world);
+            world.input(input);
+        }
+        world.run_until(20.0);
+        assert_eq!(world.starts("a0"), starts, "{reason}");
+        // What runs is left alone.
+        let input = again(&world);
+        world.input(input);
+        world.run_until(30.0);
+        assert!(world.is_running("a0") && world.starts("a0").len() == 2, "{reason}");
+    }
+}
+
+// spec: STATE-02
+#[test]
 fn a_crashing_container_waits_in_crash_loop_back_off() {
     let (world, reason) = waits_for(exits(0, 1));
     assert_eq!(reason, "CrashLoopBackOff");
