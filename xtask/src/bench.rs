@@ -29,6 +29,7 @@ Measures the named sections, or all of them in one run:
            run) and crun's and runc's of an echo, where these are installed and work
   memory   of `husk run` with 1, 100 and 1,000 pods that idle
   engine   start, memory, KILL and fuel, without agent and pods
+  probes   how late the probes of 500 pods are that are each probed every second
 
 For all but core husk is built as it is released; this takes long.
 
@@ -47,10 +48,16 @@ enum Section {
     Start,
     Memory,
     Engine,
+    Probes,
 }
 
-const SECTIONS: [(&str, Section); 4] =
-    [("core", Section::Core), ("start", Section::Start), ("memory", Section::Memory), ("engine", Section::Engine)];
+const SECTIONS: [(&str, Section); 5] = [
+    ("core", Section::Core),
+    ("start", Section::Start),
+    ("memory", Section::Memory),
+    ("engine", Section::Engine),
+    ("probes", Section::Probes),
+];
 
 fn bench(mut arguments: Arguments) -> Result<()> {
     let runs = arguments.opt_value_from_str("--runs")?.unwrap_or(RUNS);
@@ -66,13 +73,14 @@ fn bench(mut arguments: Arguments) -> Result<()> {
     if is_wanted(Section::Core) {
         run(cargo().args(["bench", "--quiet", "--package", "husk-core", "--bench", "scale"]))?;
     }
-    if ![Section::Start, Section::Memory, Section::Engine].into_iter().any(is_wanted) {
+    if ![Section::Start, Section::Memory, Section::Engine, Section::Probes].into_iter().any(is_wanted) {
         return Ok(());
     }
     setup::targets(&[WASIP2, WASIP1])?;
     guests::build_all_rust()?;
     // As one: another set of packages would be another set of features, for which wasmtime is compiled anew.
-    run_quietly(cargo().args(["build", "--release", "--workspace", "--bin", "husk", "--example", "density"]))?;
+    let examples = ["--example", "density", "--example", "probes"];
+    run_quietly(cargo().args(["build", "--release", "--workspace", "--bin", "husk"]).args(examples))?;
     let release = target_dir().join("release");
     fs::create_dir_all(target_dir().join("bench"))?;
     if is_wanted(Section::Start) {
@@ -84,6 +92,10 @@ fn bench(mut arguments: Arguments) -> Result<()> {
     if is_wanted(Section::Engine) {
         println!("\nengine alone");
         run(std::process::Command::new(release.join("examples").join("density")).arg("1000"))?;
+    }
+    if is_wanted(Section::Probes) {
+        println!("\nprobes");
+        run(&mut std::process::Command::new(release.join("examples").join("probes")))?;
     }
     Ok(())
 }

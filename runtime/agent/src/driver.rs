@@ -24,6 +24,7 @@ use crate::images::{Found, NoImage};
 use crate::instance::{self, MessagePolicy};
 use crate::local::{AgentConfig, Continuation, Keeper, PodState, Restored, pod_folder};
 use crate::logs::Logs;
+use crate::metrics::Metrics;
 use crate::notice::{ContainerView, Notice};
 use crate::pod::{LocalPod, Work};
 use crate::probes::{Target, Turns};
@@ -83,6 +84,7 @@ pub(crate) struct Tools {
     pub(crate) addresses: Addresses,
     pub(crate) clock: Clock,
     pub(crate) logs: Logs,
+    pub(crate) metrics: Metrics,
 }
 
 /// An order of the core on its way to be carried out.
@@ -112,11 +114,12 @@ pub(crate) struct Driver {
     answers: mpsc::UnboundedReceiver<Answer>,
     notices: broadcast::Sender<Notice>,
     logs: Logs,
+    metrics: Metrics,
 }
 
 impl Driver {
     pub(crate) fn new(config: AgentConfig, tools: Tools, notices: broadcast::Sender<Notice>) -> Self {
-        let Tools { ground, engine, addresses, clock, logs } = tools;
+        let Tools { ground, engine, addresses, clock, logs, metrics } = tools;
         let (answer, answers) = mpsc::unbounded_channel();
         let crash_loop = BackoffConfig::standard(config.max_container_restart_period);
         let node = NodeConfig { node_name: config.node_name.clone(), crash_loop, ..NodeConfig::default() };
@@ -138,6 +141,7 @@ impl Driver {
             answers,
             notices,
             logs,
+            metrics,
         }
     }
 
@@ -153,6 +157,7 @@ impl Driver {
             let logs = self.logs.of(&uid, &pod);
             let local = LocalPod::new(pod, base, &self.config.node_name, logs);
             self.ground.images.reserve(&uid, local.image_names().collect());
+            self.metrics.take(&local.pod);
             self.pods.insert(uid.clone(), local);
             self.fact(Input::Restored { record: Box::new(record), after });
             // Its address is its own before any new pod may look for one (TERM-11).
@@ -205,6 +210,7 @@ impl Driver {
         match command {
             Command::Apply(local) => {
                 let (meta, spec) = (core_meta(&local.pod), core_spec(&local.pod));
+                self.metrics.take(&local.pod);
                 self.ground.images.reserve(&PodUid::from(meta.uid.as_str()), local.image_names().collect());
                 match self.pods.entry(PodUid::from(meta.uid.as_str())) {
                     Entry::Occupied(known) => {
@@ -533,11 +539,14 @@ impl Driver {
             let (result, message) = (ProbeOutcome::Failure, "the container is not running".into());
             return self.fact(Input::ProbeResult { instance, kind, run, result, message });
         };
-        let (running, turns) = (running.clone(), self.turns.clone());
+        let (running, turns, metrics) = (running.clone(), self.turns.clone(), self.metrics.clone());
         self.answer_async(async move {
             let target = Target { container: &container, running: &running, ip };
             let (result, message) = tokio::select! {
-                verdict = turns.take(probes::run(&probe, target, timeout)) => verdict,
+                (verdict, took) = turns.take(probes::run(&probe, target, timeout)) => {
+                    metrics.probed(&instance, kind, verdict.0, took);
+                    verdict
+                }
                 // What is asked of it now would be asked of whoever has its address next. The core drops this answer.
                 _ = running.wait() => (ProbeOutcome::Failure, "the container is not running".into()),
             };
@@ -598,6 +607,7 @@ impl Driver {
     }
 
     fn tell(&self, notice: Notice) {
+        self.metrics.observe(&notice);
         // Nobody has to watch.
         let _ = self.notices.send(notice);
     }

@@ -14,6 +14,7 @@ mod images;
 mod instance;
 mod local;
 mod logs;
+mod metrics;
 mod node_files;
 mod notice;
 mod paths;
@@ -37,6 +38,7 @@ pub use images::{
     StoreError, StoredImage,
 };
 pub use local::{AgentConfig, AgentError, Continuation, Keeper, LocalNode, PodHandle, PodState, Restored};
+pub use metrics::Metrics;
 pub use notice::{ContainerView, Notice};
 pub use paths::{default_data_dir, default_socket};
 pub use preflight::Trouble;

@@ -22,6 +22,7 @@ use crate::clock::Clock;
 use crate::driver::{Command, Driver, Tools};
 use crate::images::{ImageTable, Images, ImagesConfig};
 use crate::logs::Logs;
+use crate::metrics::Metrics;
 use crate::notice::Notice;
 use crate::pod::LocalPod;
 use crate::preflight::{self, Trouble};
@@ -123,6 +124,7 @@ pub struct LocalNode {
     notices: broadcast::WeakSender<Notice>,
     driver: JoinHandle<()>,
     logs: Logs,
+    metrics: Metrics,
     engine: Engine,
     ground: Ground,
     node_name: String,
@@ -168,18 +170,31 @@ impl LocalNode {
         let clock = Clock::starting_at(continuation.as_ref().map_or(Instant::ZERO, |before| before.now));
         let began = SystemTime::now() - clock.now().since_epoch();
         let (logs, watched) = (Logs::default(), notices.downgrade());
-        let tools = Tools { ground: ground.clone(), engine: engine.clone(), addresses, clock, logs: logs.clone() };
+        let metrics = Metrics::new(&node_name, began);
+        let tools = Tools {
+            ground: ground.clone(),
+            engine: engine.clone(),
+            addresses,
+            clock,
+            logs: logs.clone(),
+            metrics: metrics.clone(),
+        };
         let mut driver = Driver::new(config, tools, notices);
         if let Some(before) = continuation {
             driver.go_on(before);
         }
         let driver = tokio::spawn(driver.run(orders));
-        Ok(Self { commands, notices: watched, driver, logs, engine, ground, node_name, began })
+        Ok(Self { commands, notices: watched, driver, logs, metrics, engine, ground, node_name, began })
     }
 
     /// Everything that is known to keep a pod from running here. `base` is the folder of its manifest.
     pub async fn preflight(&self, pod: &Pod, base: &Path) -> Vec<Trouble> {
         preflight::check(pod, base, &self.ground, &self.engine).await
+    }
+
+    /// Its figures, for Prometheus.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// The ways into its containers, for an API server.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// So many probes have their turn at once.
 const MOST: usize = 64;
@@ -23,17 +23,21 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Does this when it is its turn. It begins only then, and so does its time.
-    pub(crate) async fn take<T>(&self, probe: impl Future<Output = T>) -> T {
+    /// Does this when it is its turn, and says how long it took. It begins only then, and so does its time.
+    pub(crate) async fn take<T>(&self, probe: impl Future<Output = T>) -> (T, Duration) {
         // Never closed.
         let turn = self.0.acquire().await;
+        let began = Instant::now();
         let mut probe = std::pin::pin!(probe);
-        tokio::select! {
+        let said = tokio::select! {
             biased;
-            said = &mut probe => return said,
-            () = sleep(TURN) => drop(turn),
-        }
-        probe.await
+            said = &mut probe => said,
+            () = sleep(TURN) => {
+                drop(turn);
+                probe.await
+            }
+        };
+        (said, began.elapsed())
     }
 }
 
@@ -56,7 +60,7 @@ mod tests {
         }
         tokio::task::yield_now().await;
         // After those before it had theirs.
-        assert_eq!(timeout(11 * TURN, turns.take(async {})).await, Ok(()));
+        assert!(timeout(11 * TURN, turns.take(async {})).await.is_ok());
         assert_eq!(waiting.len(), 10 * MOST);
     }
 

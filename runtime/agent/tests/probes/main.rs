@@ -3,6 +3,7 @@
 mod connections;
 mod grpc;
 mod http;
+mod metrics;
 mod node;
 mod servers;
 mod tcp;

@@ -95,6 +95,11 @@ impl Node {
         self.find(|notice| event(notice, pod, container, "Unhealthy").and_then(says)).await;
     }
 
+    /// Its figures.
+    pub(crate) fn metrics(&self) -> String {
+        self.node.metrics().text()
+    }
+
     /// Forgets what was told meanwhile.
     pub(crate) fn drain(&mut self) {
         while self.notices.try_recv().is_ok() {}

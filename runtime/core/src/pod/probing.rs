@@ -20,7 +20,7 @@ pub(super) struct ProbeTask {
     due: Option<Instant>,
     /// The probe that was ordered last and isn't answered.
     asked: Option<u32>,
-    /// When it was first ordered: the period counts from there.
+    /// When it was due: the period counts from there.
     tick: Instant,
     next_run: u32,
 }
@@ -162,12 +162,14 @@ impl Pod {
             .map(|since| since + delay)
             .filter(|at| *at > out.now);
         let task = &mut self.slots[index].probes[task];
+        // A shell wakes up a little late: counted from then, each period would be a little longer.
+        let tick = task.due.unwrap_or(out.now);
         let begun = task.prober.begin(&view, &probe, out.now);
         task.due = if begun.next == Next::Wait && !task.prober.is_on_hold() { later } else { None };
         let order = (begun.next == Next::Probe).then(|| {
             let run = task.next_run;
             task.next_run = task.next_run.wrapping_add(1);
-            (task.asked, task.tick) = (Some(run), out.now);
+            (task.asked, task.tick) = (Some(run), tick);
             run
         });
         let published = task.prober.published();
