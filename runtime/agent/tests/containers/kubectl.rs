@@ -67,12 +67,23 @@ impl Kubectl {
     }
 
     pub(crate) fn start(&self, arguments: &[&str]) -> Child {
-        Command::new(&self.program)
+        self.spawn(Command::new(&self.program).args(self.server()).args(arguments))
+    }
+
+    /// At a terminal, which `script` makes; what it shows is the output.
+    pub(crate) fn start_at_terminal(&self, arguments: &str) -> Child {
+        let line = format!("{} {} {arguments}", self.program.display(), self.server().join(" "));
+        self.spawn(Command::new("script").args(["-qec", &line, "/dev/null"]))
+    }
+
+    fn server(&self) -> [String; 2] {
+        [format!("--server={}", self.server), format!("--cache-dir={}", self.home.path().join("cache").display())]
+    }
+
+    fn spawn(&self, command: &mut Command) -> Child {
+        command
             .env("HOME", self.home.path())
             .env("KUBECONFIG", self.home.path().join("none"))
-            .args(["--server", &self.server, "--cache-dir"])
-            .arg(self.home.path().join("cache"))
-            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

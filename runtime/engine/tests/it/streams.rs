@@ -178,3 +178,28 @@ async fn who_is_attached_has_what_comes_from_then_on() {
     assert_eq!(late.wait().await, Detached::Ended);
     assert!(all(out).await.is_empty());
 }
+
+#[tokio::test]
+async fn a_shell_at_a_terminal_answers_line_by_line() {
+    let (container, log) = shell("echo up; sleep 86400").await;
+    next_line(&log).await;
+    let (keys, stdin) = mpsc::channel(1);
+    let (stdout, mut screen) = mpsc::channel(64);
+    let streams = Streams { stdin: Some(stdin), stdout: Some(stdout), stderr: None, tty: true };
+    let mut process = container.spawn(&command(&["sh"]), streams).await.expect("spawned");
+    until(&mut screen, "$ ").await;
+    let table = [
+        ("echo $((1 + 2))\r", "\r\n3\r\n$ "),
+        ("if test -t 0; then\r", "> "),
+        ("echo yes; fi\r", "\r\nyes\r\n$ "),
+        ("fi; echo never\r", "syntax error"),
+        ("nosuch\r", "not found\r\n$ "),
+        ("sleep 86400\r\x03", "^C\r\n$ "),
+    ];
+    for (typed, shown) in table {
+        keys.send(typed.into()).await.expect("it reads");
+        until(&mut screen, shown).await;
+    }
+    keys.send("exit 4\r".into()).await.expect("it reads");
+    assert_eq!(process.wait().await.0, Outcome::Code(4));
+}

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fs::Metadata;
+use std::io::IsTerminal;
 
 use super::{Context, Failure, Status};
 
@@ -99,7 +100,13 @@ impl<'a> Test<'a, '_, '_> {
             "-h" | "-L" => path.symlink_metadata().is_ok_and(|meta| meta.is_symlink()),
             "-c" => operand == "/dev/null",
             // Nothing that Husk's containers have.
-            "-b" | "-p" | "-S" | "-u" | "-g" | "-k" | "-t" => false,
+            "-b" | "-p" | "-S" | "-u" | "-g" | "-k" => false,
+            "-t" => match operand {
+                "0" => std::io::stdin().is_terminal(),
+                "1" => std::io::stdout().is_terminal(),
+                "2" => std::io::stderr().is_terminal(),
+                _ => false,
+            },
             other => return Err(format!("{other}: unknown operator")),
         })
     }

@@ -6,6 +6,7 @@ mod command;
 mod exec;
 mod expand;
 mod fields;
+mod interactive;
 mod jobs;
 mod live;
 mod options;
@@ -22,8 +23,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use brush_parser::ParserOptions;
-use brush_parser::ast;
+use brush_parser::{ParseError, ParserOptions, ast};
 
 use crate::applets;
 use crate::stream::{Descriptors, Stream};
@@ -44,6 +44,8 @@ pub(crate) enum Flow {
     Break(u32),
     /// So many loops less one end, the next goes on.
     Continue(u32),
+    /// The line that a person typed ends.
+    Abandon(i32),
 }
 
 /// A command's status, or the reason that its surroundings end too.
@@ -73,6 +75,8 @@ pub(crate) struct Shell {
     /// In so many functions or scripts read by `.`, where `return` may be used.
     returnable: u32,
     is_subshell: bool,
+    /// A person types the lines.
+    is_interactive: bool,
     /// Status of the last command substitution, for `x=$(false)`.
     substitution: Option<i32>,
 }
@@ -100,6 +104,7 @@ impl Shell {
             conditions: 0,
             returnable: 0,
             is_subshell: false,
+            is_interactive: false,
             substitution: None,
         }
     }
@@ -148,7 +153,7 @@ impl Shell {
     /// Ends a run: the EXIT trap, then the exit code.
     fn finish(&mut self, outcome: Outcome) -> i32 {
         let status = match outcome {
-            Ok(status) | Err(Flow::Exit(status) | Flow::Return(status)) => status,
+            Ok(status) | Err(Flow::Exit(status) | Flow::Return(status) | Flow::Abandon(status)) => status,
             Err(Flow::Break(_) | Flow::Continue(_)) => 0,
         };
         let status = self.run_exit_trap(status);
@@ -158,20 +163,18 @@ impl Shell {
 
     /// Parses and runs a script text.
     pub(crate) fn run_text(&mut self, text: &str) -> Outcome {
-        match brush_parser::Parser::new(text.as_bytes(), &parser_options()).parse_program() {
-            Ok(program) => {
-                let mut status = 0;
-                for commands in &program.complete_commands {
-                    status = self.run_list(commands)?;
-                }
-                Ok(status)
-            }
-            Err(error) => {
-                let message = error.to_string();
-                let prefix = if message.starts_with("syntax error") { "" } else { "syntax error: " };
-                Err(self.fatal(&format!("{prefix}{message}")))
-            }
+        match parse(text) {
+            Ok(program) => self.run_program_text(&program),
+            Err(mistake) => Err(self.fatal(&mistake.message)),
         }
+    }
+
+    fn run_program_text(&mut self, program: &ast::Program) -> Outcome {
+        let mut status = 0;
+        for commands in &program.complete_commands {
+            status = self.run_list(commands)?;
+        }
+        Ok(status)
     }
 
     /// A path as the shell's working directory makes it.
@@ -189,12 +192,32 @@ impl Shell {
     /// An error that ends a shell that isn't interactive; POSIX: syntax and expansion errors.
     pub(crate) fn fatal(&self, message: &str) -> Flow {
         self.complain(message);
-        Flow::Exit(2)
+        if self.is_interactive { Flow::Abandon(2) } else { Flow::Exit(2) }
     }
 
     fn flush(&self) {
         let _ = Stream::Stdout.flush();
     }
+}
+
+/// Why a text is no script.
+struct Mistake {
+    message: String,
+    /// More text may make it one.
+    is_incomplete: bool,
+}
+
+fn parse(text: &str) -> Result<ast::Program, Mistake> {
+    brush_parser::Parser::new(text.as_bytes(), &parser_options()).parse_program().map_err(|error| {
+        let is_incomplete = match &error {
+            ParseError::ParsingAtEndOfInput => true,
+            ParseError::Tokenizing { inner, .. } => inner.is_incomplete(),
+            ParseError::ParsingNear(_) => false,
+        };
+        let message = error.to_string();
+        let prefix = if message.starts_with("syntax error") { "" } else { "syntax error: " };
+        Mistake { message: format!("{prefix}{message}"), is_incomplete }
+    })
 }
 
 /// How scripts are read: as POSIX has it, with braces expanded, which people write in manifests as well.

@@ -1,8 +1,8 @@
 //! The command `sh`.
 
-use super::{Outcome, Shell};
+use super::{Outcome, Shell, interactive};
 
-/// `sh -c TEXT [NAME [ARG…]]`, `sh FILE [ARG…]`, or a script from the input.
+/// `sh -c TEXT [NAME [ARG…]]`, `sh FILE [ARG…]`, a script from the input, or lines from a person.
 pub(crate) fn run(shell: &mut Shell, args: &[String]) -> Outcome {
     let options_end = match shell.options.read(&args[1..]) {
         Ok(count) => 1 + count,
@@ -30,6 +30,7 @@ pub(crate) fn run(shell: &mut Shell, args: &[String]) -> Outcome {
             let args: Vec<String> = std::iter::once(path).chain(operands).collect();
             shell.run_script_file(&args)
         }
+        None if interactive::is_meant(shell) => interactive::run(shell),
         None => match shell.read_all(0) {
             Ok(text) => shell.run_text(&text),
             Err(error) => Err(shell.fatal(&format!("input: {error}"))),
