@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::connection::{Agent, Ask, Connection};
-use super::failure::Failure;
+use super::failure::{Failure, each};
 use super::files::{Files, Placed};
 use super::output::{Form, Printer, line};
 use super::query::Query;
@@ -56,29 +56,18 @@ impl Apply {
         let agent = self.connection.agent().knowing(told);
         let resources = Resources::of(&agent).await?;
         let mut printer = self.output.clone().map(Printer::new);
-        let mut has_failed = false;
-        for found in objects {
-            let applied = async {
-                let placed = found.placed(&resources, &self.namespace)?;
-                let outcome = self.apply(&agent, &placed).await?;
-                match &mut printer {
-                    Some(printer) => printer.object(&outcome.object, &placed.target.resource),
-                    None => {
-                        let dry = if self.dry_run == "server" { " (server dry run)" } else { "" };
-                        line(format_args!("{} {}{dry}", placed.named(&outcome.object), outcome.word))
-                    }
-                }
-            };
-            match applied.await {
-                Ok(()) => {}
-                Err(error @ (Failure::NobodyReads | Failure::NoAgent { .. })) => return Err(error),
-                Err(error) => {
-                    error.tell();
-                    has_failed = true;
+        each(objects, async |found| {
+            let placed = found.placed(&resources, &self.namespace)?;
+            let Outcome { object, word } = self.apply(&agent, &placed).await?;
+            match &mut printer {
+                Some(printer) => printer.object(&object, &placed.target.resource),
+                None => {
+                    let dry = if self.dry_run == "server" { " (server dry run)" } else { "" };
+                    line(format_args!("{} {word}{dry}", placed.named(&object)))
                 }
             }
-        }
-        if has_failed { Err(Failure::Told) } else { Ok(()) }
+        })
+        .await
     }
 
     async fn apply(&self, agent: &Agent, placed: &Placed) -> Result<Outcome, Failure> {

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::connection::{Agent, Ask, Connection};
-use super::failure::Failure;
+use super::failure::{Failure, each};
 use super::files::{Files, Found};
 use super::output::{Form, Printer, line};
 use super::query::Query;
@@ -37,18 +37,7 @@ impl Create {
         let agent = self.connection.agent().knowing(told);
         let resources = Resources::of(&agent).await?;
         let mut printer = self.output.clone().map(Printer::new);
-        let mut has_failed = false;
-        for found in objects {
-            match self.create(&agent, &resources, found, &mut printer).await {
-                Ok(()) => {}
-                Err(error @ (Failure::NobodyReads | Failure::NoAgent { .. })) => return Err(error),
-                Err(error) => {
-                    error.tell();
-                    has_failed = true;
-                }
-            }
-        }
-        if has_failed { Err(Failure::Told) } else { Ok(()) }
+        each(objects, async |found| self.create(&agent, &resources, found, &mut printer).await).await
     }
 
     async fn create(

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::connection::{Agent, Ask, Connection};
 use super::duration::{Span, within};
-use super::failure::Failure;
+use super::failure::{Failure, each};
 use super::files::{Files, named};
 use super::follow::until_gone;
 use super::output::{Form, line, text};
@@ -75,22 +75,19 @@ impl Delete {
                 "Warning: Immediate deletion does not wait for confirmation that the running resource has been terminated. The resource may continue to run on the cluster indefinitely.",
             );
         }
-        let mut failed = false;
         let mut going = Vec::new();
-        for (target, namespace) in chosen {
+        let deleted = each(chosen, async |(target, namespace): (Target, Option<String>)| {
             match self.delete(&agent, &target, namespace.as_deref()).await {
                 Ok(uid) => {
                     self.tell(&target)?;
                     going.push((target, namespace, uid));
+                    Ok(())
                 }
-                Err(error) if error.is_not_found() && (self.ignore_not_found || self.is_of_many()) => {}
-                Err(error @ (Failure::NobodyReads | Failure::NoAgent { .. })) => return Err(error),
-                Err(error) => {
-                    error.tell();
-                    failed = true;
-                }
+                Err(error) if error.is_not_found() && (self.ignore_not_found || self.is_of_many()) => Ok(()),
+                Err(error) => Err(error),
             }
-        }
+        })
+        .await;
         let waits = self.wait.unwrap_or(!(self.force && self.grace() == Some(0))) && self.dry_run == "none";
         if waits {
             let all = async {
@@ -102,7 +99,7 @@ impl Delete {
             let timeout = self.timeout.or_forever();
             within(timeout, all, || Failure::other("timed out waiting for the condition")).await?;
         }
-        if failed { Err(Failure::Told) } else { Ok(()) }
+        deleted
     }
 
     fn is_of_many(&self) -> bool {

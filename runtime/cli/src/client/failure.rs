@@ -156,6 +156,25 @@ impl Failure {
     }
 }
 
+/// Does it for each. What fails is told and doesn't hold up the others, unless nothing can be done for them either.
+pub(crate) async fn each<T>(
+    all: impl IntoIterator<Item = T>,
+    mut work: impl AsyncFnMut(T) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut has_failed = false;
+    for one in all {
+        match work(one).await {
+            Ok(()) => {}
+            Err(error @ (Failure::NobodyReads | Failure::NoAgent { .. })) => return Err(error),
+            Err(error) => {
+                error.tell();
+                has_failed = true;
+            }
+        }
+    }
+    if has_failed { Err(Failure::Told) } else { Ok(()) }
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {

@@ -122,6 +122,14 @@ impl Printer {
         }
     }
 
+    /// Writes what happened to an object, if the form has a place for it.
+    pub(crate) fn event(&mut self, happened: &str, object: &Value, resource: &Resource) -> Result<(), Failure> {
+        match self.form {
+            Form::Json | Form::Yaml => self.whole(&json!({"type": happened, "object": self.shown(object)})),
+            _ => self.object(object, resource),
+        }
+    }
+
     fn rows(&mut self, mut rows: Vec<Vec<String>>) -> Result<(), Failure> {
         if let Form::Columns(columns) = &self.form
             && self.written == 0

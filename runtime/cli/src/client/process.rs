@@ -30,6 +30,8 @@ const ERROR: u8 = 3;
 const RESIZE: u8 = 4;
 /// Followed by the number of the channel that is closed.
 const CLOSE: u8 = 255;
+/// As a shell has it for who ends at TERM.
+const TERMINATED: u8 = 128 + 15;
 /// So many pings may wait for an answer.
 const PINGS: usize = 4;
 
@@ -77,9 +79,12 @@ async fn carry<C: AsyncRead + AsyncWrite>(connection: C, manner: Manner) -> Resu
     let (reader, writer) = tokio::io::split(connection);
     let (pings, pongs) = mpsc::channel(PINGS);
     let input = if manner.stdin { Some(stdin()?) } else { None };
+    // Who is told to end gives the terminal back first.
+    let mut ending = signal(SignalKind::terminate())?;
     tokio::select! {
         status = receive(Reader::new(reader), pings) => status,
         Err(error) = send(Writer(writer), input, pongs, manner.tty) => Err(error.into()),
+        Some(()) = ending.recv() => Err(Failure::Exit(TERMINATED)),
     }
 }
 

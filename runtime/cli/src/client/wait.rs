@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::connection::{Agent, Connection};
 use super::duration::{Span, within};
-use super::failure::Failure;
+use super::failure::{Failure, each};
 use super::files::{Files, named};
 use super::follow::{until, until_gone};
 use super::jsonpath::{self, JsonPath};
@@ -120,23 +120,18 @@ impl Wait {
         if chosen.is_empty() {
             return Err(Failure::other("no matching resources found"));
         }
-        let mut failed = false;
-        for (target, namespace) in &chosen {
+        each(&chosen, async |(target, namespace): &(Target, Option<String>)| {
             let name = target.name.as_deref().unwrap_or_default();
             let late = || {
                 Failure::Other(format!("timed out waiting for the condition on {}/{name}", target.resource.qualified()))
             };
             let left = deadline.saturating_duration_since(tokio::time::Instant::now());
-            match within(Some(left), self.one(&agent, target, namespace.as_deref()), late).await {
-                Ok(Met::Now) => line(format_args!("{} condition met", named(&target.resource, name)))?,
-                Ok(Met::Before) => {}
-                Err(error) => {
-                    error.tell();
-                    failed = true;
-                }
+            match within(Some(left), self.one(&agent, target, namespace.as_deref()), late).await? {
+                Met::Now => line(format_args!("{} condition met", named(&target.resource, name))),
+                Met::Before => Ok(()),
             }
-        }
-        if failed { Err(Failure::Told) } else { Ok(()) }
+        })
+        .await
     }
 
     async fn chosen(&self, agent: &Agent) -> Result<Vec<(Target, Option<String>)>, Failure> {

@@ -24,7 +24,7 @@ pub(super) fn config_map(out: &mut Text, map: &Value) {
 pub(super) fn secret(out: &mut Text, secret: &Value) {
     head(out, secret);
     out.line(0, "");
-    out.pair(0, "Type", format_args!(" {}", text(&secret["type"])).to_string().replace('\t', "").trim_start());
+    out.pair(0, "Type", text(&secret["type"]));
     out.line(0, "\nData\n====");
     for (key, value) in secret["data"].as_object().into_iter().flatten() {
         out.pair(0, key, format_args!("{} bytes", length(value)));
