@@ -116,8 +116,8 @@ impl Describe {
             ("", "Namespace") => any::namespace(&mut text, object),
             _ => any::describe(&mut text, object),
         }
-        // What happens to a namespace happens to what is in it.
-        if self.show_events && target.resource.kind != "Namespace" {
+        // What happens to a namespace happens to what is in it, and nothing happens to secrets.
+        if self.show_events && !["Namespace", "Secret"].contains(&target.resource.kind.as_str()) {
             self.events(agent, object, &mut text).await?;
         }
         Ok(text)

@@ -31,7 +31,7 @@ pub(super) fn template(text: &str) -> Result<Vec<Piece>, String> {
         let end = end_of_braces(inner).ok_or_else(|| format!("unclosed action in {text:?}"))?;
         let action = inner[..end].trim();
         rest = &inner[end + 1..];
-        if let Some(path) = action.strip_prefix("range ") {
+        if let Some(path) = action.strip_prefix("range").filter(|path| path.starts_with([' ', '.', '[', '$', '@'])) {
             outer.push((std::mem::take(&mut pieces), whole_path(path.trim())?));
         } else if action == "end" {
             let (before, path) = outer.pop().ok_or_else(|| format!("{{end}} without {{range}} in {text:?}"))?;
