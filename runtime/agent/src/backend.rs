@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::instance;
 use crate::logs::{Instance, Instances, Logs, Output};
+use crate::metrics::Metrics;
 
 /// So many lines wait for who follows a log; who is slower misses some of them.
 const LINES: usize = 64;
@@ -21,11 +22,12 @@ const NOT_STARTED: i32 = 126;
 #[derive(Clone, Debug)]
 pub struct Containers {
     logs: Logs,
+    metrics: Metrics,
 }
 
 impl Containers {
-    pub(crate) fn new(logs: Logs) -> Self {
-        Self { logs }
+    pub(crate) fn new(logs: Logs, metrics: Metrics) -> Self {
+        Self { logs, metrics }
     }
 
     fn output(&self, target: Target<'_>) -> Option<Output> {
@@ -41,6 +43,10 @@ impl Containers {
 
 #[async_trait]
 impl Backend for Containers {
+    fn metrics(&self) -> Option<husk_apiserver::Metrics> {
+        Some(husk_apiserver::Metrics { content_type: Metrics::CONTENT_TYPE, text: self.metrics.text() })
+    }
+
     async fn logs(&self, target: Target<'_>, previous: bool, follow: bool) -> Result<LogSource, ApiError> {
         let output = self.output(target);
         let wanted = output.as_ref().and_then(|output| {

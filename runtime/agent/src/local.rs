@@ -199,7 +199,7 @@ impl LocalNode {
 
     /// The ways into its containers, for an API server.
     pub fn containers(&self) -> Containers {
-        Containers::new(self.logs.clone())
+        Containers::new(self.logs.clone(), self.metrics.clone())
     }
 
     /// Takes a pod, defaulted and valid, with a uid.

@@ -8,7 +8,7 @@ use hyper::{Method, Request};
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Metrics};
 use crate::body::Body;
 use crate::negotiate::{Form, form};
 use crate::objects::Objects;
@@ -87,6 +87,10 @@ impl Api {
         match route {
             Route::Version => respond::json(200, &self.version()),
             Route::Health => respond::bytes(200, "text/plain; charset=utf-8", "ok".into()),
+            Route::Metrics => match self.backend().metrics() {
+                Some(Metrics { content_type, text }) => respond::bytes(200, content_type, text.into()),
+                None => respond::error(&ApiError::no_such_path()),
+            },
             Route::CoreVersions => discovery::core(accept),
             Route::Groups => discovery::groups(accept),
             Route::Group(group) => discovery::group(group),

@@ -31,8 +31,22 @@ pub trait Backend: Send + Sync + 'static {
         streams: Streams,
     ) -> Result<BoxFuture<Exit>, ApiError>;
 
+    /// Figures about the node, if it has any.
+    fn metrics(&self) -> Option<Metrics> {
+        None
+    }
+
     /// Connects to a container's own process. When the future is dropped, the process goes on.
     async fn attach(&self, target: Target<'_>, tty: bool, streams: Streams) -> Result<BoxFuture<Exit>, ApiError>;
+}
+
+/// Figures for Prometheus.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    /// `Content-Type` of the text.
+    pub content_type: &'static str,
+    /// The text.
+    pub text: String,
 }
 
 /// Which container.

@@ -47,7 +47,7 @@ mod update;
 mod websocket;
 
 pub use api::{Api, Device};
-pub use backend::{Backend, BoxFuture, Exit, LogLine, LogSource, Streams, Target, TerminalSize};
+pub use backend::{Backend, BoxFuture, Exit, LogLine, LogSource, Metrics, Streams, Target, TerminalSize};
 pub use changes::{Change, Changes, Feed, Watch};
 pub use event_record::EventTimes;
 pub use memory::Memory;

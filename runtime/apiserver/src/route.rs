@@ -11,6 +11,8 @@ pub(crate) enum Route {
     Version,
     /// `/healthz`, `/livez` and `/readyz`, also with the name of a check behind them.
     Health,
+    /// Figures for Prometheus.
+    Metrics,
     /// `/api`
     CoreVersions,
     /// `/apis`
@@ -66,6 +68,7 @@ pub(crate) fn route(path: &str) -> Option<Route> {
     Some(match parts.as_slice() {
         ["version"] => Route::Version,
         ["healthz" | "livez" | "readyz", ..] => Route::Health,
+        ["metrics"] => Route::Metrics,
         ["api"] => Route::CoreVersions,
         ["apis"] => Route::Groups,
         ["apis", group] => Route::Group((*group).into()),

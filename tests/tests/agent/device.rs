@@ -29,6 +29,11 @@ fn a_pod_lives_and_is_seen() {
     for wanted in ["Scheduled", "Pulled", "Created", "Started"] {
         assert!(reasons.iter().any(|reason| reason == wanted), "{wanted}: {reasons:?}");
     }
+    let metrics = world.get("/metrics").expect("an answer");
+    assert_eq!(metrics.code, 200);
+    for line in ["kubelet_running_pods 1", "kubelet_running_containers{container_state=\"running\"} 1"] {
+        assert!(metrics.body.lines().any(|known| known == line), "{line}: {}", metrics.body);
+    }
     world.delete("web");
     world.gone("web");
     assert_eq!(world.end(), Some(0));
