@@ -49,7 +49,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
         let decoded = husk_api::check(&manifest, "pod.yaml");
         let document = decoded.documents.first().ok_or("the pod is wrong")?;
-        let mut pod = husk_api::pod_of(&document.object)?;
+        let mut pod = husk_api::pod_of(&document.object).ok_or("no pod")?;
         husk_api::default_pod(&mut pod);
         node.apply(pod, folder.path().to_owned());
         // As they would come, and not all at once.

@@ -2,6 +2,8 @@
 //!
 //! Whatever takes time runs in a task of its own and answers through a channel; the core itself is only ever touched from here.
 
+mod containers;
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
@@ -10,8 +12,8 @@ use std::time;
 
 use husk_api::{core_meta, core_spec};
 use husk_core::backoff::BackoffConfig;
-use husk_core::io::{Hook, InstanceRef, PodUid, ProbeOutcome};
-use husk_core::spec::{ProbeKind, PullPolicy};
+use husk_core::io::{Hook, InstanceRef, PodUid};
+use husk_core::spec::ProbeKind;
 use husk_core::{Action, Input, Instant, Node, NodeConfig};
 use husk_engine::{Container, Engine, StartError};
 use tokio::sync::{broadcast, mpsc, oneshot};
@@ -20,18 +22,17 @@ use tokio::task::AbortHandle;
 use crate::addresses::Addresses;
 use crate::clock::Clock;
 use crate::hooks::Remark;
-use crate::images::{Found, NoImage};
+use crate::images::Found;
 use crate::instance::{self, MessagePolicy};
 use crate::local::{AgentConfig, Continuation, Keeper, PodState, Restored, pod_folder};
 use crate::logs::Logs;
 use crate::metrics::Metrics;
 use crate::notice::{ContainerView, Notice};
 use crate::pod::{LocalPod, Work};
-use crate::probes::{Target, Turns};
+use crate::probes::Turns;
 use crate::sandbox::{Ground, Sandbox};
 use crate::upkeep::{self, Kept, Updating};
 use crate::volumes::{Limits, Mounted};
-use crate::{hooks, probes};
 
 /// So long the agent waits for its guests when it is shut down; a guest that was killed ends at its next check.
 const SHUTDOWN: time::Duration = time::Duration::from_secs(10);
@@ -469,108 +470,6 @@ impl Driver {
             let result = result.unwrap_or_else(|error| Err(("FailedCreatePodSandBox", error.to_string())));
             Answer::SetUp { pod, attempt, version, result }
         });
-    }
-
-    fn pull(&mut self, instance: InstanceRef) {
-        let Some(local) = self.pods.get(&instance.pod) else { return };
-        let image = local.container(&instance.container).and_then(|c| c.image.clone()).unwrap_or_default();
-        let (images, engine, base) = (self.ground.images.clone(), self.engine.clone(), local.base.clone());
-        let policy = self.pull_policy(&instance).unwrap_or_default();
-        self.answer_async(async move {
-            let found = match images.ensure(&image, &base, policy).await {
-                Ok(found) => engine.prepare(&found.image).await.map(|()| found).map_err(NoImage::from),
-                Err(error) => Err(error),
-            };
-            match found {
-                Ok(found) => Answer::Image { instance, found },
-                Err(NoImage { reason, message }) => {
-                    Answer::Fact(Input::ImageFailed { instance, reason: reason.into(), message })
-                }
-            }
-        });
-    }
-
-    /// Removes images that the disk has no room for, but none that a pod of this node may need.
-    fn collect_images(&self) {
-        let wanted = self.pods.values().flat_map(LocalPod::image_names).collect();
-        let images = self.ground.images.clone();
-        tokio::spawn(async move { images.collect_and_tell(wanted).await });
-    }
-
-    fn pull_policy(&self, instance: &InstanceRef) -> Option<PullPolicy> {
-        let spec = self.node.spec(&instance.pod)?;
-        spec.container(&instance.container).map(|(_, container)| container.image_pull_policy)
-    }
-
-    fn start(&mut self, instance: InstanceRef) {
-        let Some(local) = self.pods.get(&instance.pod) else { return };
-        let start = match local.start(&instance, self.node.allocated(&instance.pod, &instance.container)) {
-            Ok(start) => start,
-            Err(message) => {
-                let (reason, message) = ("CreateContainerConfigError".into(), message.to_owned());
-                return self.fact(Input::StartFailed { instance, reason, message });
-            }
-        };
-        let log = local.logs.get(&*instance.container).cloned().unwrap_or_default();
-        let (engine, ground) = (self.engine.clone(), self.ground.clone());
-        self.instances.insert(instance.clone(), Slot::Starting { kill: false });
-        self.answer_async(async move {
-            let version = ground.version();
-            let config = tokio::task::spawn_blocking(move || start.config(&ground)).await;
-            let config = config
-                .unwrap_or_else(|error| Err(StartError { reason: "CreateContainerError", message: error.to_string() }));
-            let result = match config {
-                Ok(config) => engine.start(config, log).await,
-                Err(error) => Err(error),
-            };
-            Answer::Started { instance, version, result }
-        });
-    }
-
-    fn probe(&mut self, instance: InstanceRef, kind: ProbeKind, run: u32, timeout: time::Duration) {
-        let found = self.pods.get(&instance.pod).and_then(|local| {
-            let probe = local.probe(&instance.container, kind)?.clone();
-            let container = local.container(&instance.container)?.clone();
-            Some((probe, container, local.sandbox.as_ref()?.address.ip()))
-        });
-        let (Some((probe, container, ip)), Some(Slot::Running(running))) = (found, self.instances.get(&instance))
-        else {
-            // Its instance ended meanwhile: the core will hear of that and drop this answer.
-            let (result, message) = (ProbeOutcome::Failure, "the container is not running".into());
-            return self.fact(Input::ProbeResult { instance, kind, run, result, message });
-        };
-        let (running, turns, metrics) = (running.clone(), self.turns.clone(), self.metrics.clone());
-        self.answer_async(async move {
-            let target = Target { container: &container, running: &running, ip };
-            let (result, message) = tokio::select! {
-                (verdict, took) = turns.take(probes::run(&probe, target, timeout)) => {
-                    metrics.probed(&instance, kind, verdict.0, took);
-                    verdict
-                }
-                // What is asked of it now would be asked of whoever has its address next. The core drops this answer.
-                _ = running.wait() => (ProbeOutcome::Failure, "the container is not running".into()),
-            };
-            Answer::Fact(Input::ProbeResult { instance, kind, run, result, message })
-        });
-    }
-
-    fn run_hook(&mut self, instance: InstanceRef, hook: Hook) {
-        let found = self.pods.get(&instance.pod).and_then(|local| {
-            let handler = local.hook(&instance.container, hook)?.clone();
-            let container = local.container(&instance.container)?.clone();
-            Some((handler, container, local.sandbox.as_ref()?.address.ip()))
-        });
-        let (Some((handler, container, ip)), Some(Slot::Running(running))) = (found, self.instances.get(&instance))
-        else {
-            let result = Err("the container is not running".into());
-            return self.fact(Input::HookDone { instance, hook, result });
-        };
-        let (running, key) = (running.clone(), (instance.clone(), hook));
-        let task = self.answer_async(async move {
-            let target = Target { container: &container, running: &running, ip };
-            Answer::Hook { instance, hook, result: hooks::run(&handler, target).await }
-        });
-        self.hooks.insert(key, task);
     }
 
     fn tear_down(&mut self, pod: PodUid, attempt: u32) {

@@ -15,7 +15,6 @@ pub(super) fn run(shell: &mut Shell) -> Outcome {
     shell.is_interactive = true;
     // ^C ends what runs, and not the shell.
     shell.run_text("trap : INT")?;
-    let mut status = 0;
     let mut text = String::new();
     loop {
         prompt(shell, if text.is_empty() { ("PS1", "$ ") } else { ("PS2", "> ") });
@@ -33,7 +32,7 @@ pub(super) fn run(shell: &mut Shell) -> Outcome {
             Ok(program) => shell.run_program_text(&program),
         };
         text.clear();
-        status = match outcome {
+        let status = match outcome {
             Ok(status) | Err(Flow::Abandon(status)) => status,
             Err(Flow::Break(_) | Flow::Continue(_)) => 0,
             Err(other) => return Err(other),

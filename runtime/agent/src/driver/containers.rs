@@ -1,0 +1,118 @@
+//! Orders about a container: its image, its start, its probes and hooks.
+
+use std::time;
+
+use husk_core::Input;
+use husk_core::io::{Hook, InstanceRef, ProbeOutcome};
+use husk_core::spec::{ProbeKind, PullPolicy};
+use husk_engine::StartError;
+
+use super::{Answer, Driver, Slot};
+use crate::images::NoImage;
+use crate::pod::LocalPod;
+use crate::probes::Target;
+use crate::{hooks, probes};
+
+impl Driver {
+    pub(super) fn pull(&mut self, instance: InstanceRef) {
+        let Some(local) = self.pods.get(&instance.pod) else { return };
+        let image = local.container(&instance.container).and_then(|c| c.image.clone()).unwrap_or_default();
+        let (images, engine, base) = (self.ground.images.clone(), self.engine.clone(), local.base.clone());
+        let policy = self.pull_policy(&instance).unwrap_or_default();
+        self.answer_async(async move {
+            let found = match images.ensure(&image, &base, policy).await {
+                Ok(found) => engine.prepare(&found.image).await.map(|()| found).map_err(NoImage::from),
+                Err(error) => Err(error),
+            };
+            match found {
+                Ok(found) => Answer::Image { instance, found },
+                Err(NoImage { reason, message }) => {
+                    Answer::Fact(Input::ImageFailed { instance, reason: reason.into(), message })
+                }
+            }
+        });
+    }
+
+    /// Removes images that the disk has no room for, but none that a pod of this node may need.
+    pub(super) fn collect_images(&self) {
+        let wanted = self.pods.values().flat_map(LocalPod::image_names).collect();
+        let images = self.ground.images.clone();
+        tokio::spawn(async move { images.collect_and_tell(wanted).await });
+    }
+
+    pub(super) fn pull_policy(&self, instance: &InstanceRef) -> Option<PullPolicy> {
+        let spec = self.node.spec(&instance.pod)?;
+        spec.container(&instance.container).map(|(_, container)| container.image_pull_policy)
+    }
+
+    pub(super) fn start(&mut self, instance: InstanceRef) {
+        let Some(local) = self.pods.get(&instance.pod) else { return };
+        let start = match local.start(&instance, self.node.allocated(&instance.pod, &instance.container)) {
+            Ok(start) => start,
+            Err(message) => {
+                let (reason, message) = ("CreateContainerConfigError".into(), message.to_owned());
+                return self.fact(Input::StartFailed { instance, reason, message });
+            }
+        };
+        let log = local.logs.get(&*instance.container).cloned().unwrap_or_default();
+        let (engine, ground) = (self.engine.clone(), self.ground.clone());
+        self.instances.insert(instance.clone(), Slot::Starting { kill: false });
+        self.answer_async(async move {
+            let version = ground.version();
+            let config = tokio::task::spawn_blocking(move || start.config(&ground)).await;
+            let config = config
+                .unwrap_or_else(|error| Err(StartError { reason: "CreateContainerError", message: error.to_string() }));
+            let result = match config {
+                Ok(config) => engine.start(config, log).await,
+                Err(error) => Err(error),
+            };
+            Answer::Started { instance, version, result }
+        });
+    }
+
+    pub(super) fn probe(&mut self, instance: InstanceRef, kind: ProbeKind, run: u32, timeout: time::Duration) {
+        let found = self.pods.get(&instance.pod).and_then(|local| {
+            let probe = local.probe(&instance.container, kind)?.clone();
+            let container = local.container(&instance.container)?.clone();
+            Some((probe, container, local.sandbox.as_ref()?.address.ip()))
+        });
+        let (Some((probe, container, ip)), Some(Slot::Running(running))) = (found, self.instances.get(&instance))
+        else {
+            // Its instance ended meanwhile: the core will hear of that and drop this answer.
+            let (result, message) = (ProbeOutcome::Failure, "the container is not running".into());
+            return self.fact(Input::ProbeResult { instance, kind, run, result, message });
+        };
+        let (running, turns, metrics) = (running.clone(), self.turns.clone(), self.metrics.clone());
+        self.answer_async(async move {
+            let target = Target { container: &container, running: &running, ip };
+            let (result, message) = tokio::select! {
+                (verdict, took) = turns.take(probes::run(&probe, target, timeout)) => {
+                    metrics.probed(&instance, kind, verdict.0, took);
+                    verdict
+                }
+                // What is asked of it now would be asked of whoever has its address next. The core drops this answer.
+                _ = running.wait() => (ProbeOutcome::Failure, "the container is not running".into()),
+            };
+            Answer::Fact(Input::ProbeResult { instance, kind, run, result, message })
+        });
+    }
+
+    pub(super) fn run_hook(&mut self, instance: InstanceRef, hook: Hook) {
+        let found = self.pods.get(&instance.pod).and_then(|local| {
+            let handler = local.hook(&instance.container, hook)?.clone();
+            let container = local.container(&instance.container)?.clone();
+            Some((handler, container, local.sandbox.as_ref()?.address.ip()))
+        });
+        let (Some((handler, container, ip)), Some(Slot::Running(running))) = (found, self.instances.get(&instance))
+        else {
+            let result = Err("the container is not running".into());
+            return self.fact(Input::HookDone { instance, hook, result });
+        };
+        let (running, key) = (running.clone(), (instance.clone(), hook));
+        let task = self.answer_async(async move {
+            let target = Target { container: &container, running: &running, ip };
+            Answer::Hook { instance, hook, result: hooks::run(&handler, target).await }
+        });
+        self.hooks.insert(key, task);
+    }
+}
