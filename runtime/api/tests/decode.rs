@@ -159,10 +159,10 @@ fn size_and_depth_are_bounded() {
 fn fields_without_effect_are_warned_about_once() {
     let text =
         pod("  hostNetwork: true\n  hostPID: false\n  dnsPolicy: ClusterFirst\n  securityContext: {runAsGroup: 5}\n  \
-         containers:\n  - {name: c, image: i, tty: true}\n");
+         containers:\n  - {name: c, image: i, ports: [{containerPort: 80, hostPort: 80}]}\n");
     let decoded = read(&text);
     let paths: Vec<&str> = decoded.warnings.iter().map(|warning| warning.path.as_str()).collect();
-    assert_eq!(paths, ["spec.hostNetwork", "spec.securityContext.runAsGroup", "spec.containers[0].tty"]);
+    assert_eq!(paths, ["spec.hostNetwork", "spec.securityContext.runAsGroup", "spec.containers[0].ports[0].hostPort"]);
     assert!(decoded.warnings[0].message.contains("has no effect"));
 }
 

@@ -153,10 +153,11 @@ impl OwnOutput {
 #[async_trait::async_trait]
 impl Sink for OwnOutput {
     fn write(&self, bytes: Bytes) {
-        self.log.write(self.stream, &bytes);
+        // Readers first: who attaches once he has seen a line in the log has what came after it, and not that line as well.
         for reader in self.readers().iter().flatten() {
             reader.channel.write(bytes.clone());
         }
+        self.log.write(self.stream, &bytes);
     }
 
     fn room(&self) -> Room {

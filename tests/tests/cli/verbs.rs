@@ -99,6 +99,20 @@ fn logs_are_those_of_the_container_that_was_meant() {
 }
 
 #[test]
+fn programs_run_in_containers() {
+    let device = Device::start();
+    device.apply(WEB);
+    device.ready("web");
+    let said = device.husk(&["exec", "web", "-c", "app", "--", "sh", "-c", "echo out; echo bad >&2; exit 5"]);
+    let wanted = (5, "out\n", "bad\ncommand terminated with exit code 5\n");
+    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), wanted);
+    let echoed = device.with_input(&["exec", "-i", "web", "-c", "helper", "--", "cat"], "hello\nworld\n");
+    assert_eq!(echoed.ok(), "hello\nworld\n");
+    let err = device.husk(&["exec", "web", "-c", "nobody", "--", "true"]).failed();
+    assert_eq!(err, "Error from server (BadRequest): container nobody is not valid for pod web\n");
+}
+
+#[test]
 fn a_watch_shows_what_becomes_of_a_pod() {
     let device = Device::start();
     let mut watching = device.command(&["get", "pods", "-w", "--output-watch-events"]);
@@ -168,12 +182,13 @@ fn what_is_wrong_is_told_with_its_line() {
     let unknown = device.with_input(&["apply", "-f", "-"], &WEB.replace("readinessProbe", "readynessProbe")).failed();
     assert!(unknown.contains("-:23: error: spec.containers[0].readynessProbe: unknown field"), "{unknown}");
     // The server finds it, and it still has a line.
-    let bad_key = device.with_input(&["create", "-f", "-"], &SETTINGS.replace("a: '1'", "a b: '1'")).failed();
-    assert!(bad_key.starts_with("-:6: error: data[a b]: Invalid value"), "{bad_key}");
+    let budget = "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata:\n  name: b\nspec:\n  minAvailable: 1\n  maxUnavailable: 1\n";
+    let both = device.with_input(&["create", "-f", "-"], budget).failed();
+    assert!(both.starts_with("-:5: error: spec: Invalid value"), "{both}");
     let twice = device.with_input(&["apply", "-f", "-"], &format!("{SETTINGS}  a: '2'\n")).failed();
-    assert!(twice.contains("data.a: the key is repeated"), "{twice}");
+    assert!(twice.contains("-:7: error: data[a]: the key is repeated"), "{twice}");
     let field = device.with_input(&["apply", "-f", "-"], &SETTINGS.replace("\ndata", "\ndate")).failed();
-    assert!(field.contains("unknown field \"date\""), "{field}");
+    assert!(field.contains("-:5: error: date: unknown field"), "{field}");
     let kind = SETTINGS.replace("ConfigMap", "Gadget");
     assert!(device.with_input(&["apply", "-f", "-"], &kind).failed().contains("no matches for kind \"Gadget\""));
     assert!(device.husk(&["get", "gadgets"]).failed().contains("doesn't have a resource type \"gadgets\""));

@@ -218,7 +218,7 @@ mod tests {
                 let mut seen = BTreeSet::new();
                 while !done.load(Ordering::Relaxed) {
                     // Whoever follows the link once sees one state of things, and at the visible names there is always a file.
-                    let data = fs::canonicalize(volume.join(DATA)).expect("always there");
+                    let data = volume.join(fs::read_link(volume.join(DATA)).expect("always there"));
                     let texts: Result<BTreeSet<String>, _> =
                         (0..20).map(|file| fs::read_to_string(data.join(format!("f{file}")))).collect();
                     if let Ok(texts) = texts {
