@@ -180,6 +180,7 @@ fn an_end_comes_before_the_end_of_time() {
 #[test]
 fn lives_that_broke_a_rule_once_break_none() {
     let found = [
+        (1358, "a node was woken up for a resize of a container that was being stopped"),
         (2555, "the referee: who ended by itself and is deleted then goes on ending in its own time"),
         (3188, "a shutdown was woken up for a step of pods that ended anyway"),
         (4325, "the referee: a pod without a place is not evicted"),

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::slot::SlotState;
+use super::slot::{Slot, SlotState};
 use super::{Out, Pod};
 use crate::actions::{Actuated, ResizeUpdates};
 use crate::event::EventKind;
@@ -229,7 +229,9 @@ impl Pod {
     /// When a failed try is repeated.
     pub(super) fn next_resize(&self, now: Instant) -> Option<Instant> {
         let (_, retry_at) = self.resize.error.as_ref()?;
-        retry_at.filter(|at| *at > now && self.resize_in_progress())
+        // Who is being stopped gets nothing any more.
+        let gets_more = |slot: &Slot| slot.live().is_some_and(|live| live.stop.is_none()) && self.lacks(&slot.name);
+        retry_at.filter(|at| *at > now && self.ending.is_none() && self.slots.iter().any(gets_more))
     }
 
     /// Some instance does not have yet what was granted to it, or is being restarted for it. One that has ended otherwise gets it
@@ -244,12 +246,15 @@ impl Pod {
                         newest.state == InstanceState::Exited && newest.stopped_for == Some(StopReason::Resize)
                     })
                 };
-                let differs = || {
-                    let granted = self.allocated(name);
-                    self.resize.actuated.get(name).is_some_and(|has| granted.is_some_and(|granted| granted != has))
-                };
+                let differs = || self.lacks(name);
                 slot.is_live() && (self.resize.orders.contains_key(name) || differs()) || differs() && restarting()
             })
+    }
+
+    /// Has a container not what was granted to it?
+    fn lacks(&self, container: &str) -> bool {
+        let granted = self.allocated(container);
+        self.resize.actuated.get(container).is_some_and(|has| granted.is_some_and(|granted| granted != has))
     }
 
     /// Says when a resize is done.
