@@ -287,7 +287,7 @@ fn nothing_leaves_a_volume() {
     symlink("../outside", volume.join("relative")).expect("linked");
     symlink(&outside, volume.join("absolute")).expect("linked");
     symlink("../outside/secret", volume.join("file")).expect("linked");
-    symlink("/", volume.join("root")).expect("linked");
+    symlink("/", volume.join("slash")).expect("linked");
     let volumes = format!(
         "
   - {{name: host, hostPath: {{path: {}}}}}
@@ -298,24 +298,25 @@ fn nothing_leaves_a_volume() {
     - {name: host, mountPath: /host}
     - {name: data, mountPath: /data}";
     let script = "cd /host
-for path in relative/secret absolute/secret file root/etc/passwd ../outside/secret ../../etc/passwd; do cat /host/$path 2>/dev/null && echo LEFT $path; done
-for path in relative/made absolute/made file root/tmp/made ../made; do (echo x > /host/$path) 2>/dev/null && echo LEFT $path; done
+for path in relative/secret absolute/secret file slash/etc/passwd ../outside/secret ../../etc/passwd; do cat /host/$path 2>/dev/null && echo LEFT $path; done
+for path in relative/made absolute/made file slash/tmp/made ../made; do (echo x > /host/$path) 2>/dev/null && echo LEFT $path; done
 mv /host/relative /host/moved; cat /host/moved/secret 2>/dev/null && echo LEFT renamed
 mv /host/relative /data/moved 2>/dev/null; cat /data/moved/secret 2>/dev/null && echo LEFT moved
-rm -rf /host/absolute/ /host/root/tmp 2>/dev/null; echo done";
-    let ended = run_text(&pod(&volumes, mounts, script, ""), &[]);
+rm -rf /host/absolute/ /host/slashOUTSIDE/secret 2>/dev/null; echo done";
+    let script = script.replace("OUTSIDE", outside.to_str().expect("text"));
+    let ended = run_text(&pod(&volumes, mounts, &script, ""), &[]);
     assert_eq!(said(&ended), ["done"]);
     let left: Vec<_> = fs::read_dir(&outside).expect("there").flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(left, ["secret"]);
     assert_eq!(fs::read_to_string(outside.join("secret")).expect("there"), "of the host\n");
 
     // The guest may have moved its links.
-    for (name, target) in [("relative", "../outside"), ("absolute", outside.to_str().expect("text")), ("root", "/")] {
+    for (name, target) in [("relative", "../outside"), ("absolute", outside.to_str().expect("text")), ("slash", "/")] {
         let _ = fs::remove_file(volume.join(name));
         symlink(target, volume.join(name)).expect("linked");
     }
     // Nor does the host when it looks for a subPath, or for variables, in a volume whose links lead elsewhere.
-    for sub_path in ["relative", "absolute", "file", "relative/new", "root/tmp/new"] {
+    for sub_path in ["relative", "absolute", "file", "relative/new", "slash/tmp/new"] {
         let mounts = format!("    - {{name: host, mountPath: /v, subPath: {sub_path}}}");
         let path = folder.path().join("pod.yaml");
         fs::write(&path, pod(&volumes, &mounts, "cat /v/secret", "")).expect("written");
