@@ -3,7 +3,7 @@
 use core::fmt;
 
 /// One thing to say about a manifest: an error or a warning.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Problem {
     /// The file as it was named.
     pub file: String,

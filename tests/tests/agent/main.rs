@@ -4,9 +4,14 @@
 #[expect(dead_code, reason = "not everything there is needed here")]
 mod husk;
 
+mod bad_pods;
+mod bad_requests;
 mod client;
 mod crashes;
 mod device;
+mod full_disk;
 mod images;
+mod many_pods;
 mod static_pods;
+mod unwritable;
 mod world;

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::world::{World, shell};
 
-const MANIFEST: &str = "apiVersion: v1
+pub(crate) const MANIFEST: &str = "apiVersion: v1
 kind: Pod
 metadata: {name: beacon}
 spec:
@@ -13,7 +13,7 @@ spec:
   - {name: app, image: busybox, command: [sh, -c, sleep 1000]}
 ";
 
-fn write(world: &World, name: &str, text: &str) {
+pub(crate) fn write(world: &World, name: &str, text: &str) {
     let hidden = world.path("manifests").join(format!(".{name}"));
     std::fs::write(&hidden, text).expect("written");
     std::fs::rename(hidden, world.path("manifests").join(name)).expect("renamed");

@@ -1,7 +1,7 @@
 //! An agent with a folder of its own.
 
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -13,23 +13,35 @@ use crate::husk::command;
 /// Two minutes of looks: nothing takes so long, and a test that waits longer is stuck.
 const LOOKS: u32 = 4000;
 const PAUSE: Duration = Duration::from_millis(30);
-const PODS: &str = "/api/v1/namespaces/default/pods";
+pub(crate) const PODS: &str = "/api/v1/namespaces/default/pods";
 
 /// A folder with an agent, or between two of them.
 pub(crate) struct World {
     folder: TempDir,
     agent: Option<Child>,
     more: Vec<String>,
+    /// Its data folder.
+    pub(crate) data: PathBuf,
+    /// More of its environment.
+    pub(crate) environment: Vec<(&'static str, PathBuf)>,
+    /// A command that begins it, if it needs one.
+    pub(crate) under: &'static [&'static str],
 }
 
 impl World {
     /// An agent that has just begun.
     pub(crate) fn new(more: &[&str]) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::create_dir(folder.path().join("manifests")).expect("a folder");
-        let mut world = Self { folder, agent: None, more: more.iter().map(|word| (*word).to_owned()).collect() };
+        let mut world = Self::without_agent(more);
         world.start();
         world
+    }
+
+    /// A place for one that begins later.
+    pub(crate) fn without_agent(more: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("manifests")).expect("a folder");
+        let (data, more) = (folder.path().join("data"), more.iter().map(|word| (*word).to_owned()).collect());
+        Self { folder, agent: None, more, data, environment: Vec::new(), under: &[] }
     }
 
     /// Begins, or begins again, and answers from then on.
@@ -41,9 +53,10 @@ impl World {
     /// The same without waiting.
     pub(crate) fn launch(&mut self) {
         let log = std::fs::File::options().create(true).append(true).open(self.path("log")).expect("a log");
-        let mut agent = command();
-        agent.args(["agent", "--node-name", "edge-7", "--data-dir"]).arg(self.path("data"));
+        let mut agent = under(self.under, command());
+        agent.args(["agent", "--node-name", "edge-7", "--data-dir"]).arg(&self.data);
         agent.arg("--socket").arg(self.path("husk.sock")).arg("--static-pods").arg(self.path("manifests"));
+        agent.envs(self.environment.iter().map(|(name, value)| (name, value)));
         agent.args(&self.more).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.agent = Some(agent.spawn().expect("husk starts"));
     }
@@ -51,6 +64,11 @@ impl World {
     /// Something in its folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// The agent's process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.agent.as_ref().expect("it runs").id()
     }
 
     /// What the agent has said for people.
@@ -68,9 +86,30 @@ impl World {
     /// As a service manager does. Its exit code.
     pub(crate) fn end(&mut self) -> Option<i32> {
         let mut agent = self.agent.take().expect("it runs");
-        let told = std::process::Command::new("kill").arg(agent.id().to_string()).status().expect("kill runs");
+        let told = Command::new("kill").arg(agent.id().to_string()).status().expect("kill runs");
         assert!(told.success());
         agent.wait().expect("it ends").code()
+    }
+
+    /// Begins and ends by itself, as what can't work does. Its exit code.
+    pub(crate) fn ends(&mut self) -> Option<i32> {
+        self.launch();
+        let mut agent = self.agent.take().expect("begun");
+        for _ in 0..LOOKS {
+            if let Some(status) = agent.try_wait().expect("it is ours") {
+                return status.code();
+            }
+            std::thread::sleep(PAUSE);
+        }
+        self.agent = Some(agent);
+        panic!("it runs, although it can't:\n{}", self.log());
+    }
+
+    /// The most memory that the agent has had so far, in bytes.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a line of it");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
     }
 
     pub(crate) fn get(&self, path: &str) -> Option<Answer> {
@@ -106,6 +145,16 @@ impl World {
         self.pod_until(name, |pod| pod["status"]["phase"] == "Running" && is_ready(pod))
     }
 
+    /// Waits for an event of a pod that says this. Its message.
+    pub(crate) fn event(&mut self, pod: &str, reason: &str, says: &str) -> String {
+        self.until(&format!("{reason} of {pod}: {says}"), |world| {
+            let events = world.get("/api/v1/namespaces/default/events")?.ok();
+            let is_of_pod = |event: &&Value| event["involvedObject"]["name"] == pod && event["reason"] == reason;
+            let mut messages = events["items"].as_array()?.iter().filter(is_of_pod).map(|event| &event["message"]);
+            messages.find_map(|message| message.as_str().filter(|message| message.contains(says)).map(str::to_owned))
+        })
+    }
+
     pub(crate) fn gone(&mut self, name: &str) {
         self.until(&format!("{name} is gone"), |world| world.pod(name).is_none().then_some(()));
     }
@@ -134,6 +183,15 @@ impl Drop for World {
             let _ = agent.wait();
         }
     }
+}
+
+/// A command, begun by another one.
+fn under(first: &[&str], command: Command) -> Command {
+    let [program, args @ ..] = first else { return command };
+    let mut outer = Command::new(program);
+    outer.args(args).arg(command.get_program());
+    outer.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    outer
 }
 
 pub(crate) fn is_ready(pod: &Value) -> bool {

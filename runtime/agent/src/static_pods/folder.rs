@@ -16,6 +16,9 @@ use super::manifest::{self, Identity, StaticPod};
 /// What names of manifests end in. Whatever editors and tools leave beside them doesn't.
 const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
 
+/// So many problems of a file are remembered.
+const MOST_PROBLEMS: usize = 20;
+
 /// A folder and what was last seen in it.
 #[derive(Debug)]
 pub(super) struct Folder {
@@ -120,7 +123,7 @@ impl Folder {
             known.stamp = Some(stamp);
             match text(bytes, &path).and_then(|text| manifest::read(&text, &path, &self.node_name)) {
                 Ok(pods) => (known.pods, known.problems) = (pods, Vec::new()),
-                Err(problems) => known.problems = problems,
+                Err(problems) => known.problems = few(problems, &path),
             }
         }
         let settle = self.settle;
@@ -207,6 +210,16 @@ fn text(bytes: Vec<u8>, path: &Path) -> Result<String, Vec<Problem>> {
     String::from_utf8(bytes).map_err(|_| failed("is not text: save it as UTF-8".into()))
 }
 
+/// A file of any kind may be nothing but problems.
+fn few(mut problems: Vec<Problem>, path: &Path) -> Vec<Problem> {
+    let more = problems.len().saturating_sub(MOST_PROBLEMS);
+    if more > 0 {
+        problems.truncate(MOST_PROBLEMS);
+        problems.push(problem(path, format!("has {more} more problems: `husk check {}` shows all", path.display())));
+    }
+    problems
+}
+
 pub(super) fn problem(path: &Path, message: String) -> Problem {
     Problem { file: path.display().to_string(), document: 1, line: None, path: String::new(), message }
 }
@@ -214,6 +227,19 @@ pub(super) fn problem(path: &Path, message: String) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_file_that_is_nothing_but_problems_few_are_remembered() {
+        let place = tempfile::tempdir().expect("a folder");
+        let lines: String = (0..1000).map(|n| format!("field{n}: 1\n")).collect();
+        let text = format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{containers: []}}\n{lines}");
+        fs::write(place.path().join("a.yaml"), text).expect("written");
+        let mut folder = Folder::new(place.path().to_owned(), "node".into(), Duration::ZERO);
+        folder.list(Instant::now(), SystemTime::now());
+        let problems = folder.choose(&HashSet::new());
+        assert_eq!(problems.len(), MOST_PROBLEMS + 1);
+        assert!(problems[MOST_PROBLEMS].message.contains("more problems"), "{:?}", problems[MOST_PROBLEMS]);
+    }
 
     #[test]
     fn a_file_that_cannot_be_looked_at_ends_no_pod() {

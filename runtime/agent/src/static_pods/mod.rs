@@ -30,6 +30,8 @@ use self::manifest::{Identity, StaticPod};
 use crate::local::LocalNode;
 use crate::notice::Notice;
 
+/// So many problems are logged at once. All of them are in [`StaticPods::problems`].
+const MOST_LOGGED: usize = 20;
 /// However long a folder doesn't come to rest, it is looked at after so many times the time to rest.
 const MOST_UNREST: u32 = 10;
 
@@ -176,9 +178,14 @@ impl Keeper {
 
     fn tell(&self, problems: Vec<Problem>) {
         self.report.send_if_modified(|known| {
-            problems.iter().filter(|problem| !known.contains(problem)).for_each(|problem| {
-                tracing::warn!(%problem, "static pod");
-            });
+            let old: HashSet<&Problem> = known.iter().collect();
+            let mut new = problems.iter().filter(|problem| !old.contains(problem));
+            new.by_ref().take(MOST_LOGGED).for_each(|problem| tracing::warn!(%problem, "static pod"));
+            let more = new.count();
+            if more > 0 {
+                let folder = self.config.folder.display();
+                tracing::warn!(%folder, more, "more problems with static pods; move what is no manifest elsewhere");
+            }
             let changed = *known != problems;
             *known = problems;
             changed
