@@ -5,9 +5,12 @@ use bytes::Bytes;
 use husk_apiserver::{ApiError, Backend, BoxFuture, Exit, LogLine, LogSource, Streams, Target};
 use husk_core::io::PodUid;
 use husk_engine::{Container, Detached, Line};
+use husk_timeline::Document;
 use jiff::Timestamp;
+use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
+use crate::histories::Histories;
 use crate::instance;
 use crate::logs::{Instance, Instances, Logs, Output};
 use crate::metrics::Metrics;
@@ -23,11 +26,12 @@ const NOT_STARTED: i32 = 126;
 pub struct Containers {
     logs: Logs,
     metrics: Metrics,
+    histories: Histories,
 }
 
 impl Containers {
-    pub(crate) fn new(logs: Logs, metrics: Metrics) -> Self {
-        Self { logs, metrics }
+    pub(crate) fn new(logs: Logs, metrics: Metrics, histories: Histories) -> Self {
+        Self { logs, metrics, histories }
     }
 
     fn output(&self, target: Target<'_>) -> Option<Output> {
@@ -45,6 +49,11 @@ impl Containers {
 impl Backend for Containers {
     fn metrics(&self) -> Option<husk_apiserver::Metrics> {
         Some(husk_apiserver::Metrics { content_type: Metrics::CONTENT_TYPE, text: self.metrics.text() })
+    }
+
+    fn timeline(&self, namespace: &str, name: &str, previous: bool) -> Option<Value> {
+        let timeline = self.histories.find(namespace, name, previous)?;
+        serde_json::to_value(Document::of(&timeline)).ok()
     }
 
     async fn logs(&self, target: Target<'_>, previous: bool, follow: bool) -> Result<LogSource, ApiError> {

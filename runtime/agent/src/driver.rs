@@ -21,6 +21,7 @@ use tokio::task::AbortHandle;
 
 use crate::addresses::Addresses;
 use crate::clock::Clock;
+use crate::histories::Histories;
 use crate::hooks::Remark;
 use crate::images::Found;
 use crate::instance::{self, MessagePolicy};
@@ -86,6 +87,7 @@ pub(crate) struct Tools {
     pub(crate) clock: Clock,
     pub(crate) logs: Logs,
     pub(crate) metrics: Metrics,
+    pub(crate) histories: Histories,
 }
 
 /// An order of the core on its way to be carried out.
@@ -116,11 +118,12 @@ pub(crate) struct Driver {
     notices: broadcast::Sender<Notice>,
     logs: Logs,
     metrics: Metrics,
+    histories: Histories,
 }
 
 impl Driver {
     pub(crate) fn new(config: AgentConfig, tools: Tools, notices: broadcast::Sender<Notice>) -> Self {
-        let Tools { ground, engine, addresses, clock, logs, metrics } = tools;
+        let Tools { ground, engine, addresses, clock, logs, metrics, histories } = tools;
         let (answer, answers) = mpsc::unbounded_channel();
         let crash_loop = BackoffConfig::standard(config.max_container_restart_period);
         let node = NodeConfig { node_name: config.node_name.clone(), crash_loop, ..NodeConfig::default() };
@@ -143,6 +146,7 @@ impl Driver {
             notices,
             logs,
             metrics,
+            histories,
         }
     }
 
@@ -204,7 +208,9 @@ impl Driver {
     }
 
     fn fact(&mut self, input: Input) {
-        self.node.handle(self.now(), input);
+        let now = self.now();
+        self.histories.input(now, &input);
+        self.node.handle(now, input);
     }
 
     fn command(&mut self, command: Command) {
@@ -383,6 +389,7 @@ impl Driver {
     fn carry_out_all(&mut self) -> bool {
         let mut orders = Vec::new();
         while let Some(action) = self.node.poll_action() {
+            self.histories.action(self.now(), &action);
             match action {
                 // Before anybody is told of it: what was seen is not to be forgotten.
                 Action::Persist { pod } => self.persist(&pod),
@@ -390,6 +397,7 @@ impl Driver {
                 other => orders.push(Order::Do(other)),
             }
         }
+        self.histories.settled(self.now(), &self.node);
         let some = !orders.is_empty();
         for order in orders {
             match order {

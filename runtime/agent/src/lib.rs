@@ -9,6 +9,7 @@ mod config;
 mod debugging;
 mod device;
 mod driver;
+mod histories;
 mod hooks;
 mod images;
 mod instance;

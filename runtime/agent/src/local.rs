@@ -20,6 +20,7 @@ use crate::addresses::Addresses;
 use crate::backend::Containers;
 use crate::clock::Clock;
 use crate::driver::{Command, Driver, Tools};
+use crate::histories::Histories;
 use crate::images::{ImageTable, Images, ImagesConfig};
 use crate::logs::Logs;
 use crate::metrics::Metrics;
@@ -125,6 +126,7 @@ pub struct LocalNode {
     driver: JoinHandle<()>,
     logs: Logs,
     metrics: Metrics,
+    histories: Histories,
     engine: Engine,
     ground: Ground,
     node_name: String,
@@ -170,7 +172,7 @@ impl LocalNode {
         let clock = Clock::starting_at(continuation.as_ref().map_or(Instant::ZERO, |before| before.now));
         let began = SystemTime::now() - clock.now().since_epoch();
         let (logs, watched) = (Logs::default(), notices.downgrade());
-        let metrics = Metrics::new(&node_name, began);
+        let (metrics, histories) = (Metrics::new(&node_name, began), Histories::new(clock));
         let tools = Tools {
             ground: ground.clone(),
             engine: engine.clone(),
@@ -178,13 +180,14 @@ impl LocalNode {
             clock,
             logs: logs.clone(),
             metrics: metrics.clone(),
+            histories: histories.clone(),
         };
         let mut driver = Driver::new(config, tools, notices);
         if let Some(before) = continuation {
             driver.go_on(before);
         }
         let driver = tokio::spawn(driver.run(orders));
-        Ok(Self { commands, notices: watched, driver, logs, metrics, engine, ground, node_name, began })
+        Ok(Self { commands, notices: watched, driver, logs, metrics, histories, engine, ground, node_name, began })
     }
 
     /// Everything that is known to keep a pod from running here. `base` is the folder of its manifest.
@@ -199,7 +202,7 @@ impl LocalNode {
 
     /// The ways into its containers, for an API server.
     pub fn containers(&self) -> Containers {
-        Containers::new(self.logs.clone(), self.metrics.clone())
+        Containers::new(self.logs.clone(), self.metrics.clone(), self.histories.clone())
     }
 
     /// Takes a pod, defaulted and valid, with a uid.

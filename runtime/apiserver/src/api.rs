@@ -17,7 +17,7 @@ use crate::resource::Door;
 use crate::respond::{self, Response};
 use crate::route::{Place, Route, route};
 use crate::status::ApiError;
-use crate::{create, delete, discovery, eviction, exec, logs, openapi, read, stream, update};
+use crate::{create, delete, discovery, eviction, exec, logs, openapi, read, stream, timeline, update};
 
 /// Facts about the device that answers depend on.
 #[derive(Clone, Debug, Default)]
@@ -122,6 +122,7 @@ impl Api {
         let door = place.subresource.map_or(Door::Main, |subresource| subresource.door);
         // Streams have forms of their own.
         match door {
+            Door::Timeline => return timeline::answer(self, &place, &query),
             Door::Log => return logs::answer(self, &place, &query).await,
             Door::Exec | Door::Attach => return exec::answer(self, &place, &query, request).await,
             _ => {}

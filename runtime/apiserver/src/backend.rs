@@ -36,6 +36,12 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
+    /// What happened to the pod of that name, or to the one that had it before, if that is known. The pod may be gone.
+    fn timeline(&self, namespace: &str, name: &str, previous: bool) -> Option<Value> {
+        let _ = (namespace, name, previous);
+        None
+    }
+
     /// Connects to a container's own process. When the future is dropped, the process goes on.
     async fn attach(&self, target: Target<'_>, tty: bool, streams: Streams) -> Result<BoxFuture<Exit>, ApiError>;
 }

@@ -43,6 +43,7 @@ mod status;
 mod storage;
 mod stream;
 mod table;
+mod timeline;
 mod update;
 mod websocket;
 

@@ -79,6 +79,8 @@ pub enum Door {
     Exec,
     /// `attach`.
     Attach,
+    /// `timeline`, which is Husk's own.
+    Timeline,
 }
 
 /// What is done to objects on their way in.

@@ -10,6 +10,7 @@ mod out;
 mod run;
 mod simulate;
 mod style;
+mod timeline;
 
 use std::process::ExitCode;
 

@@ -68,6 +68,11 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
+    /// The newest of each series.
+    pub(crate) fn events(&self) -> impl Iterator<Item = &Event> {
+        self.series.iter()
+    }
+
     /// The event to show: a new one, or an old one with its count risen.
     pub(crate) fn record(
         &mut self,

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use slot::{Slot, SlotState};
 
 use crate::deletion::Deletion;
-use crate::event::{EventKind, Recorder};
+use crate::event::{Event, EventKind, Recorder};
 use crate::io::{Action, InstanceRef, PodUid};
 use crate::node::NodeConfig;
 use crate::qos;
@@ -259,6 +259,11 @@ impl Pod {
     /// No container runs or may be about to.
     fn all_down(&self) -> bool {
         self.slots.iter().all(|slot| matches!(slot.state, SlotState::Idle))
+    }
+
+    /// The newest of each series of events.
+    pub(crate) fn events(&self) -> impl Iterator<Item = &Event> {
+        self.recorder.events()
     }
 
     /// Records an event about a container or, without a slot, about the pod.

@@ -43,8 +43,11 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::deletion::Deletion;
+use crate::event::Event;
 use crate::io::PodUid;
 use crate::pod::Pod;
+use crate::spec::{PodMeta, PodSpec};
 use crate::status::PodStatus;
 use crate::time::Instant;
 
@@ -112,6 +115,26 @@ impl PodRecord {
     /// The pod's status when the record was made.
     pub const fn status(&self) -> &PodStatus {
         &self.pod.status
+    }
+
+    /// Whose record it is, by name.
+    pub const fn meta(&self) -> &PodMeta {
+        &self.pod.meta
+    }
+
+    /// What the pod was asked to be.
+    pub const fn spec(&self) -> &PodSpec {
+        &self.pod.spec
+    }
+
+    /// The deletion that was under way.
+    pub const fn deletion(&self) -> Option<Deletion> {
+        self.pod.deletion
+    }
+
+    /// The newest of each series of events about it.
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
+        self.pod.events()
     }
 
     /// Was it being deleted?

@@ -54,18 +54,21 @@ impl Device {
     /// Starts an agent with nothing on it.
     pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let agent = command()
-            .args(["agent", "--node-name", "device", "--data-dir"])
-            .arg(folder.path().join("data"))
-            .arg("--socket")
-            .arg(socket_in(folder.path()))
-            .env("HUSK_LOG", "warn")
-            .stdin(Stdio::null())
-            .spawn()
-            .expect("husk starts");
-        let device = Self { agent, folder };
-        until("the agent answers", || (device.husk(&["get", "nodes"]).code == 0).then_some(()));
+        let device = Self { agent: agent_in(folder.path()), folder };
+        device.answers();
         device
+    }
+
+    /// As after a power cut.
+    pub(crate) fn kill_and_start_again(&mut self) {
+        self.agent.kill().expect("it is killed");
+        self.agent.wait().expect("it ends");
+        self.agent = agent_in(self.folder.path());
+        self.answers();
+    }
+
+    fn answers(&self) {
+        until("the agent answers", || (self.husk(&["get", "nodes"]).code == 0).then_some(()));
     }
 
     /// A command that talks to it.
@@ -128,6 +131,13 @@ impl Drop for Device {
         let _ = self.agent.kill();
         let _ = self.agent.wait();
     }
+}
+
+fn agent_in(folder: &Path) -> Child {
+    let mut agent = command();
+    agent.args(["agent", "--node-name", "device", "--data-dir"]).arg(folder.join("data"));
+    agent.arg("--socket").arg(socket_in(folder)).env("HUSK_LOG", "warn").stdin(Stdio::null());
+    agent.spawn().expect("husk starts")
 }
 
 fn socket_in(folder: &Path) -> PathBuf {

@@ -6,4 +6,5 @@ mod husk;
 
 mod device;
 mod kubectl;
+mod timeline;
 mod verbs;

@@ -176,6 +176,10 @@ impl Pods {
             return;
         }
         let is_new = !self.known.contains_key(&uid);
+        if is_new && is_leaving(object) && (before.is_some() || is_over(object)) {
+            // The node has ended it: what is told of it now is late, or somebody's finalizer keeps the object.
+            return;
+        }
         if is_new || before.is_some_and(|before| pod_object::asks_otherwise(before, object)) {
             match serde_json::from_value(Value::clone(object)) {
                 Ok(pod) => drop(self.node.apply(pod, self.base.clone())),
@@ -347,6 +351,11 @@ fn key_of(object: &Value) -> Key {
 
 fn uid_of(object: &Value) -> PodUid {
     PodUid::from(object["metadata"]["uid"].as_str().unwrap_or_default())
+}
+
+/// Is nothing of it to be run, not even to its end?
+fn is_over(object: &Value) -> bool {
+    object["metadata"]["deletionGracePeriodSeconds"] == 0
 }
 
 fn is_leaving(object: &Value) -> bool {

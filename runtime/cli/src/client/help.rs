@@ -80,6 +80,22 @@ Examples:
   husk events --for pod/web -w
   husk events -A --types Warning";
 
+/// For `husk timeline`.
+pub(super) const TIMELINE: &str = "\
+What `husk simulate` foresees, `husk timeline` shows as it came: phases and conditions, each container's states, what its probes
+said, how its instances ended, and the events. Times are by this machine's clock, and since the pod was first seen.
+
+The agent keeps some kilobytes for each pod, and the last 64 pods that are gone, in memory. After a restart of the agent
+a line begins with what the pod's record still says; the last line of the table tells from when on it is complete.
+
+Examples:
+  husk timeline web
+  husk timeline web --svg web.svg           a lane for each container; browsers show more where you point
+  husk timeline web --since 10m             why did it restart just now?
+  husk timeline web --previous              what became of the pod that had this name before?
+  husk timeline web -o json | jq '.changes[] | select(.warning)'
+  kubectl get --raw /api/v1/namespaces/default/pods/web/timeline";
+
 /// For `husk top`.
 pub(super) const TOP: &str = "\
 Figures come from the agent's metrics API; an agent that doesn't measure says so.

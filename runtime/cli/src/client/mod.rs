@@ -28,6 +28,7 @@ mod stream;
 mod table;
 mod target;
 mod terminal;
+mod timeline;
 mod top;
 mod wait;
 mod websocket;
@@ -68,6 +69,9 @@ pub(crate) enum Verb {
     /// Show what happened
     #[command(after_help = help::EVENTS)]
     Events(events::Events),
+    /// Show what really happened to a pod: a table, and a picture
+    #[command(after_help = help::TIMELINE)]
+    Timeline(timeline::Show),
     /// Show what pods and the node use
     #[command(after_help = help::TOP)]
     Top(top::Top),
@@ -107,6 +111,7 @@ impl Verb {
             Self::Attach(attach) => attach.run().await,
             Self::Delete(delete) => delete.run().await,
             Self::Events(events) => events.run().await,
+            Self::Timeline(show) => show.run().await,
             Self::Top(top) => top.run().await,
             Self::Debug(debug) => debug.run().await,
             Self::Wait(wait) => wait.run().await,

@@ -1,21 +1,21 @@
 //! `husk simulate`: plays a pod's life in virtual time, and shows it as a table and as a picture.
 
-mod svg;
-mod table;
-mod timeline;
+mod recorders;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use husk_sim::play::End;
 use husk_sim::{Scenario, Span, Subject};
+use husk_timeline::{Document, Timeline};
 
-use self::timeline::{Recorders, Timeline};
+use self::recorders::Recorders;
 use crate::manifest::{self, Found};
 use crate::out::{err, out};
+use crate::timeline::{Output, svg, table};
 use crate::{BAD_INPUT, INTERNAL, check, style};
 
 /// If neither the command line nor the scenario says where the picture ends.
@@ -39,17 +39,6 @@ pub(crate) struct Simulate {
     /// How the timeline is printed
     #[arg(short, long, value_enum, default_value_t = Output::Table, value_name = "FORMAT")]
     output: Output,
-}
-
-/// How the timeline is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// For people
-    Table,
-    /// For programs
-    Json,
-    /// Not at all
-    None,
 }
 
 impl Simulate {
@@ -94,8 +83,11 @@ impl Simulate {
                 }
             },
             Output::Json => match timelines.as_slice() {
-                [timeline] => out(format_args!("{:#}", table::json(timeline))),
-                several => out(format_args!("{:#}", several.iter().map(table::json).collect::<serde_json::Value>())),
+                [timeline] => out(serde_json::to_string_pretty(&Document::of(timeline))?),
+                several => {
+                    let documents: Vec<Document> = several.iter().map(Document::of).collect();
+                    out(serde_json::to_string_pretty(&documents)?);
+                }
             },
             Output::None => {}
         }

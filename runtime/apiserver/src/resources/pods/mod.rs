@@ -14,6 +14,7 @@ use crate::api::Device;
 use crate::resource::{ALL_VERBS, Column, Door, ListMerge, Reading, Removal, Resource, Strategy, Subresource};
 
 const EVICTION: (&str, &str, &str) = ("policy", "v1", "Eviction");
+const TIMELINE: (&str, &str, &str) = ("husk.dev", "v1", "Timeline");
 
 /// Pods.
 pub static PODS: Resource = Resource {
@@ -34,6 +35,7 @@ pub static PODS: Resource = Resource {
         door("log", Door::Log, &["get"]),
         door("resize", Door::Resize, &["get", "patch", "update"]),
         door("status", Door::Status, &["get", "patch", "update"]),
+        Subresource { name: "timeline", door: Door::Timeline, kind: Some(TIMELINE), verbs: &["get"] },
     ],
     strategy: Strategy {
         read,

@@ -11,11 +11,12 @@ mod palette;
 
 use husk_core::Instant;
 use husk_core::status::{ConditionStatus, Phase};
+use husk_sim::Span;
+use husk_timeline::Timeline;
 
 use self::axis::Axis;
 use self::canvas::{Canvas, Text};
-use super::timeline::Timeline;
-use husk_sim::Span;
+use super::clock::local;
 
 /// Width of the picture.
 const WIDTH: f64 = 1120.0;
@@ -30,7 +31,7 @@ const PHASE: f64 = 22.0;
 
 /// Draws a timeline. `about` is the line under the title.
 pub(crate) fn draw(timeline: &Timeline, about: &str) -> String {
-    let axis = Axis::new(timeline.end, LEFT, WIDTH - RIGHT);
+    let axis = Axis::new(timeline, LEFT, WIDTH - RIGHT);
     let mut canvas = Canvas::new(WIDTH);
     canvas.text(24.0, 30.0, &timeline.pod, Text::class("title"));
     canvas.text(24.0, 49.0, about, Text::class("soft"));
@@ -41,6 +42,7 @@ pub(crate) fn draw(timeline: &Timeline, about: &str) -> String {
     axis.draw_grid(&mut canvas, HEAD, lanes_bottom);
     draw_phases(&mut canvas, &axis, timeline);
     lanes::draw(&mut canvas, &axis, timeline, lanes_top);
+    draw_interruptions(&mut canvas, &axis, timeline, lanes_bottom);
     draw_deletions(&mut canvas, &axis, timeline, lanes_bottom);
     axis.draw_ticks(&mut canvas, lanes_bottom);
     let bottom = legend::draw(&mut canvas, timeline, 24.0, WIDTH - RIGHT, lanes_bottom + 46.0);
@@ -60,7 +62,7 @@ fn draw_phases(canvas: &mut Canvas, axis: &Axis, timeline: &Timeline) {
             Phase::Failed => "phase-failed",
             Phase::Unknown => "phase-unknown",
         };
-        let title = format!("{} from {} to {}", phase.as_str(), at(from), at(to));
+        let title = format!("{} {}", phase.as_str(), between(timeline, from, to));
         canvas.bar(x, HEAD, width, PHASE, class, &title);
         if labels::fits(phase.as_str(), width) {
             canvas.text(x + 8.0, HEAD + 15.0, phase.as_str(), Text::class("on-phase"));
@@ -71,7 +73,7 @@ fn draw_phases(canvas: &mut Canvas, axis: &Axis, timeline: &Timeline) {
     for (from, to, status) in timeline.spans(&ready) {
         let (x, width) = axis.stretch(from, to);
         let class = if *status == ConditionStatus::True { "s-ready" } else { "not-ready" };
-        canvas.bar(x, HEAD + PHASE + 6.0, width, 5.0, class, &format!("Ready from {} to {}", at(from), at(to)));
+        canvas.bar(x, HEAD + PHASE + 6.0, width, 5.0, class, &format!("Ready {}", between(timeline, from, to)));
     }
 }
 
@@ -94,6 +96,24 @@ fn draw_deletions(canvas: &mut Canvas, axis: &Axis, timeline: &Timeline, bottom:
     }
 }
 
-fn at(instant: Instant) -> Span {
-    Span(instant.since_epoch())
+/// Lines down through all lanes where all instances ended and none had to.
+fn draw_interruptions(canvas: &mut Canvas, axis: &Axis, timeline: &Timeline, bottom: f64) {
+    for (when, what) in &timeline.interruptions {
+        let x = axis.x(*when);
+        canvas.line(x, HEAD - 6.0, x, bottom, "gone");
+        let text = Text::class("tick");
+        let label = format!("{} {}", what.words(), at(timeline, *when));
+        let text = if x > WIDTH - RIGHT - labels::width(&label) { text.end() } else { text };
+        canvas.text(x, HEAD - 10.0, &label, text);
+    }
+}
+
+/// After what time, and when that was by people's clocks.
+fn at(timeline: &Timeline, instant: Instant) -> String {
+    let after = Span(timeline.after(instant));
+    timeline.wall(instant).map_or_else(|| after.to_string(), |time| format!("{after} ({})", local(time)))
+}
+
+fn between(timeline: &Timeline, from: Instant, to: Instant) -> String {
+    format!("from {} to {}", at(timeline, from), at(timeline, to))
 }

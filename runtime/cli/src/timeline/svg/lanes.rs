@@ -1,13 +1,12 @@
 //! The lanes: a bar of states per container, marks above it, probes below it.
 
 use husk_core::Instant;
+use husk_timeline::{Lane, LaneState, Mark, Role, Timeline};
 
-use super::at;
 use super::axis::Axis;
 use super::canvas::{Canvas, Text};
 use super::labels::{self, Label};
-use super::{LEFT, RIGHT, WIDTH};
-use crate::simulate::timeline::{Lane, LaneState, Mark, Role, Timeline};
+use super::{LEFT, RIGHT, WIDTH, at, between};
 
 /// Room for marks and their labels.
 const MARKS: f64 = 20.0;
@@ -58,7 +57,7 @@ fn draw_lane(canvas: &mut Canvas, axis: &Axis, timeline: &Timeline, lane: &Lane,
     canvas.text(24.0, bar + 0.5, lane.role.as_str(), Text::class("tag"));
     for (from, to, state) in timeline.spans(&lane.states) {
         let instance = 1 + lane.exits.iter().filter(|exit| exit.at <= from).count();
-        draw_state(canvas, axis, (from, to), state, bar, instance);
+        draw_state(canvas, axis, timeline, (from, to, state), bar, instance);
     }
     draw_marks(canvas, axis, timeline, lane, bar);
     for (row, kind) in lane.probe_kinds.iter().enumerate() {
@@ -66,13 +65,16 @@ fn draw_lane(canvas: &mut Canvas, axis: &Axis, timeline: &Timeline, lane: &Lane,
         let name = kind.as_str().to_lowercase();
         canvas.text(LEFT - 12.0, y + 3.0, &name, Text::class("tag").end());
         let mut drawn: Option<(f64, bool)> = None;
-        for probe in lane.probes.iter().filter(|probe| probe.kind == *kind) {
-            let x = axis.x(probe.at);
-            if drawn.is_some_and(|(last, ok)| ok == probe.ok && x - last < PROBE_ROOM) {
+        let room = axis.time(PROBE_ROOM);
+        let probes = lane.probes.iter().filter(|probe| probe.kind == *kind);
+        let each = probes.flat_map(|probe| probe.times(room).map(|at| (at, probe.ok)));
+        for (at, ok) in each.filter(|(at, _)| *at >= timeline.begin) {
+            let x = axis.x(at);
+            if drawn.is_some_and(|(last, known)| known == ok && x - last < PROBE_ROOM) {
                 continue;
             }
-            drawn = Some((x, probe.ok));
-            if probe.ok {
+            drawn = Some((x, ok));
+            if ok {
                 canvas.dot(x, y, 2.4, "probe-ok");
             } else {
                 canvas.cross(x, y, 2.4, "probe-bad");
@@ -84,8 +86,8 @@ fn draw_lane(canvas: &mut Canvas, axis: &Axis, timeline: &Timeline, lane: &Lane,
 fn draw_state(
     canvas: &mut Canvas,
     axis: &Axis,
-    (from, to): (Instant, Instant),
-    state: &LaneState,
+    timeline: &Timeline,
+    (from, to, state): (Instant, Instant, &LaneState),
     y: f64,
     instance: usize,
 ) {
@@ -101,12 +103,12 @@ fn draw_state(
         LaneState::Succeeded(_) => ("s-succeeded", "on-soft"),
         LaneState::Failed(..) => ("s-failed", "on-soft"),
     };
-    let title = format!("{} {} from {} to {}", state.as_str(), state.detail(), at(from), at(to));
+    let title = format!("{} {} {}", state.as_str(), state.detail(), between(timeline, from, to));
     canvas.bar(x, y, width, BAR, class, title.trim());
     let word = state.as_str();
     let long = match state {
-        LaneState::Waiting(reason) if !reason.is_empty() => reason.clone(),
-        LaneState::Succeeded(reason) => reason.clone(),
+        LaneState::Waiting(reason) if !reason.is_empty() => reason.to_string(),
+        LaneState::Succeeded(reason) => reason.to_string(),
         LaneState::Failed(code, reason) => format!("{reason} ({code})"),
         // A hatched bar is hard to read on: its label is in the legend.
         LaneState::BackOff(_) => return,
@@ -126,7 +128,12 @@ fn draw_marks(canvas: &mut Canvas, axis: &Axis, timeline: &Timeline, lane: &Lane
         let well = exit.code == 0;
         let (class, label) = if well { ("well", "well-label") } else { ("bad", "bad-label") };
         marks.push(x);
-        canvas.pointer(x, bar - 1.5, class, &format!("exit {} {} at {}", exit.code, exit.reason, at(exit.at)));
+        canvas.pointer(
+            x,
+            bar - 1.5,
+            class,
+            &format!("exit {} {} at {}", exit.code, exit.reason, at(timeline, exit.at)),
+        );
         let text = if exit.reason == "OOMKilled" { "OOMKilled".into() } else { format!("exit {}", exit.code) };
         wanted.push(Label { x, text, class: label, rank: 0 });
     }
@@ -135,7 +142,7 @@ fn draw_marks(canvas: &mut Canvas, axis: &Axis, timeline: &Timeline, lane: &Lane
         let taken = lane.exits.iter().any(|exit| (axis.x(exit.at) - x).abs() < 0.5);
         if !taken {
             marks.push(x);
-            let title = format!("{}: {} at {}", event.reason, event.message, at(event.at));
+            let title = format!("{}: {} at {}", event.reason, event.message, at(timeline, event.at));
             canvas.pointer(x, bar - 1.5, if event.warning { "warn" } else { "event" }, &title);
         }
         if let Some(rank) = rank(event) {

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use husk_core::Instant;
+use husk_sim::Span;
+use husk_timeline::Timeline;
 
 use super::canvas::{Canvas, Text};
-use husk_sim::Span;
 
 /// Distances between ticks that people like to read, in seconds.
 const STEPS: [f64; 19] = [
@@ -21,22 +22,32 @@ const NARROWEST: f64 = 1.2;
 pub(super) struct Axis {
     left: f64,
     right: f64,
+    origin: Instant,
+    /// Where it begins and how long it is, in seconds since the origin.
+    first: f64,
     seconds: f64,
 }
 
 impl Axis {
-    /// From the beginning to `end`.
-    pub(super) fn new(end: Instant, left: f64, right: f64) -> Self {
-        Self { left, right, seconds: end.since_epoch().as_secs_f64().max(0.1) }
+    /// Of a timeline.
+    pub(super) fn new(timeline: &Timeline, left: f64, right: f64) -> Self {
+        let first = timeline.after(timeline.begin).as_secs_f64();
+        let seconds = (timeline.end - timeline.begin).as_secs_f64().max(0.1);
+        Self { left, right, origin: timeline.origin, first, seconds }
     }
 
     /// Where an instant is.
     pub(super) fn x(&self, at: Instant) -> f64 {
-        self.x_of(at.since_epoch().as_secs_f64())
+        self.x_of(at.saturating_since(self.origin).as_secs_f64())
+    }
+
+    /// How long takes so much room.
+    pub(super) fn time(&self, room: f64) -> Duration {
+        Duration::from_secs_f64(room * self.seconds / (self.right - self.left))
     }
 
     fn x_of(&self, seconds: f64) -> f64 {
-        self.left + (self.right - self.left) * (seconds / self.seconds).min(1.0)
+        self.left + (self.right - self.left) * ((seconds - self.first) / self.seconds).clamp(0.0, 1.0)
     }
 
     /// Where a stretch is and how wide, with a hair of space to the next.
@@ -69,6 +80,8 @@ impl Axis {
             // Days: as many of the longest step as it takes.
             last * (self.seconds / last / most).ceil()
         });
-        (0..).map(|n| f64::from(n) * step).take_while(|at| *at <= self.seconds).map(|at| (self.x_of(at), at)).collect()
+        let number = (self.first / step).ceil();
+        let ticks = (0..).map(|n| (number + f64::from(n)) * step);
+        ticks.take_while(|at| *at <= self.first + self.seconds).map(|at| (self.x_of(at), at)).collect()
     }
 }

@@ -1,8 +1,9 @@
 //! The legend: only what the picture shows.
 
+use husk_timeline::{LaneState, Timeline};
+
 use super::canvas::{Canvas, Text};
 use super::labels;
-use crate::simulate::timeline::{LaneState, Timeline};
 
 /// A test whether a state is of a kind.
 type Is = fn(&LaneState) -> bool;
