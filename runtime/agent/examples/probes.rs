@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use husk_agent::{AgentConfig, ImageTable, ImagesConfig, LocalNode, MemoryReferences};
+use husk_agent::{AgentConfig, ImageTable, ImagesConfig, LocalNode, MemoryReferences, NodeLimits};
 
 /// Sleeps for a year.
 const IDLE: &str = r#"(module
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         images_config: ImagesConfig::default(),
         references: Arc::new(MemoryReferences::default()),
         node_name: "bench".into(),
-        max_container_restart_period: None,
+        limits: NodeLimits::default(),
     })?;
     for number in 0..pods {
         let manifest = format!(

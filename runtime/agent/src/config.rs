@@ -5,21 +5,42 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use husk_api::{Gate, Gates};
+use husk_core::backoff::BackoffConfig;
 use husk_core::quantity::Quantity;
 use husk_core::spec::ResourceList;
 use jiff::SignedDuration;
-use serde::Deserialize;
 use serde::de::{Deserializer, Error};
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::images::{ImageSource, ImagesConfig};
+use crate::local::NodeLimits;
 
 const API_VERSION: &str = "kubelet.config.k8s.io/v1beta1";
 const KIND: &str = "KubeletConfiguration";
 /// A larger file is none that anybody wrote.
 const MOST_BYTES: u64 = 1 << 20;
+/// Pods that have ended: upstream keeps 12,500 of a whole cluster, a device has a store of flash.
+const TERMINATED_PODS: usize = 500;
+/// Fields of which a new value takes effect while the agent runs, with `HUP`.
+const AT_RUN_TIME: [&str; 11] = [
+    "imageGCHighThresholdPercent",
+    "imageGCLowThresholdPercent",
+    "imageMaximumGCAge",
+    "imageMinimumGCAge",
+    "kubeReserved",
+    "maxPods",
+    "shutdownGracePeriod",
+    "shutdownGracePeriodCriticalPods",
+    "systemReserved",
+    "husk.imageSources",
+    "husk.images",
+];
 
 /// What can be configured. Everything has a default; what isn't known is an error.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AgentConfiguration {
     /// `kubelet.config.k8s.io/v1beta1`.
@@ -54,12 +75,14 @@ pub struct AgentConfiguration {
     /// What was unused for so long goes even though there is room; 0 is never (0).
     #[serde(rename = "imageMaximumGCAge")]
     pub image_maximum_gc_age: Option<Span>,
+    /// Features that are turned on or off (NODE-06).
+    pub feature_gates: BTreeMap<String, bool>,
     /// What no KubeletConfiguration has.
     pub husk: HuskConfiguration,
 }
 
 /// The back-off of containers that crash.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct CrashLoopBackOff {
     /// The longest delay before a container is restarted, 1s to 300s (300s).
@@ -67,7 +90,7 @@ pub struct CrashLoopBackOff {
 }
 
 /// What no KubeletConfiguration has.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct HuskConfiguration {
     /// What outlives the agent.
@@ -84,6 +107,9 @@ pub struct HuskConfiguration {
     pub image_sources: Vec<PathBuf>,
     /// Bytes of compiled code that are kept, as in `256Mi` (256Mi).
     pub compiled_code_limit: Option<String>,
+    /// Pods that have ended go beyond this number, the oldest first; 0 for never (500).
+    #[serde(rename = "terminatedPodGCThreshold")]
+    pub terminated_pod_gc_threshold: Option<usize>,
     /// What images are, as in `redis: /usr/share/husk/redis.wasm`.
     pub images: BTreeMap<String, PathBuf>,
 }
@@ -142,6 +168,56 @@ impl AgentConfiguration {
         Ok(read)
     }
 
+    /// Features that are on, and what there is to say about wishes that change nothing.
+    pub fn gates(&self) -> (Gates, Vec<String>) {
+        // They were looked at when it was read.
+        Gates::configured(&self.feature_gates).unwrap_or_default()
+    }
+
+    /// What pods may do.
+    pub fn limits(&self) -> NodeLimits {
+        let longest = self.crash_loop_back_off.max_container_restart_period.map(|span| span.0);
+        let crash_loop = match self.gates().0.has(Gate::ReduceDefaultCrashLoopBackOffDecay) {
+            true => BackoffConfig::reduced(longest),
+            false => BackoffConfig::standard(longest),
+        };
+        let terminated_pods = self.husk.terminated_pod_gc_threshold.unwrap_or(TERMINATED_PODS);
+        NodeLimits { crash_loop, terminated_pods, reserved: self.reserved() }
+    }
+
+    /// Fields in which another configuration differs, as they are written, and whether that takes effect while the agent runs.
+    pub fn differences(&self, other: &Self) -> Vec<(String, bool)> {
+        let fields = |of: &Self| serde_json::to_value(of).unwrap_or_default();
+        let (mut before, mut after) = (fields(self), fields(other));
+        let own = (before["husk"].take(), after["husk"].take());
+        let differing = |prefix: &str, before: &Value, after: &Value| {
+            let names =
+                after.as_object().into_iter().flatten().filter(|(name, value)| before[name.as_str()] != **value);
+            names.map(|(name, _)| format!("{prefix}{name}")).collect::<Vec<_>>()
+        };
+        let mut names = differing("", &before, &after);
+        names.extend(differing("husk.", &own.0, &own.1));
+        names
+            .into_iter()
+            .map(|name| (AT_RUN_TIME.contains(&name.as_str()), name))
+            .map(|(now, name)| (name, now))
+            .collect()
+    }
+
+    /// Takes from another configuration what takes effect while the agent runs; the rest still differs.
+    pub fn take_what_takes_effect(&mut self, other: &Self) {
+        let other = other.clone();
+        self.image_gc_high_threshold_percent = other.image_gc_high_threshold_percent;
+        self.image_gc_low_threshold_percent = other.image_gc_low_threshold_percent;
+        self.image_maximum_gc_age = other.image_maximum_gc_age;
+        self.image_minimum_gc_age = other.image_minimum_gc_age;
+        (self.kube_reserved, self.system_reserved) = (other.kube_reserved, other.system_reserved);
+        self.max_pods = other.max_pods;
+        self.shutdown_grace_period = other.shutdown_grace_period;
+        self.shutdown_grace_period_critical_pods = other.shutdown_grace_period_critical_pods;
+        (self.husk.image_sources, self.husk.images) = (other.husk.image_sources, other.husk.images);
+    }
+
     /// `systemReserved` and `kubeReserved` together.
     pub fn reserved(&self) -> ResourceList {
         let mut sum = ResourceList::new();
@@ -185,6 +261,14 @@ impl AgentConfiguration {
         {
             return Err("shutdownGracePeriodCriticalPods: must not be longer than shutdownGracePeriod".into());
         }
+        let (gates, _) = Gates::configured(&self.feature_gates)?;
+        if period.is_some() && !gates.has(Gate::KubeletCrashLoopBackOffMax) {
+            return Err(
+                "crashLoopBackOff.maxContainerRestartPeriod: the feature gate KubeletCrashLoopBackOffMax is off: \
+                        turn it on, or leave this out"
+                    .into(),
+            );
+        }
         if self.max_pods == Some(0) {
             return Err("maxPods: must be at least 1".into());
         }
@@ -217,6 +301,12 @@ impl AgentConfiguration {
             return Err(format!("husk.nodeName: `{name}` must be lower case letters, digits, `-` and `.`"));
         }
         Ok(())
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{:?}", self.0))
     }
 }
 
@@ -264,6 +354,51 @@ husk:
     }
 
     #[test]
+    fn what_differs_is_named_with_what_becomes_of_it() {
+        let of = |text: &str| AgentConfiguration::parse(text).expect("valid");
+        let before = of("{maxPods: 5, staticPodPath: /a, husk: {nodeName: a, images: {x: /x.wasm}}}");
+        let after = of("{maxPods: 6, shutdownGracePeriod: 1m, husk: {nodeName: b, images: {x: /y.wasm}}}");
+        let named = |list: &[(&str, bool)]| -> Vec<_> { list.iter().map(|(n, now)| ((*n).to_owned(), *now)).collect() };
+        let mut differences = before.differences(&after);
+        differences.sort();
+        let expected = [
+            ("husk.images", true),
+            ("husk.nodeName", false),
+            ("maxPods", true),
+            ("shutdownGracePeriod", true),
+            ("staticPodPath", false),
+        ];
+        assert_eq!(differences, named(&expected));
+        assert_eq!(before.differences(&before), []);
+        let mut now = before.clone();
+        now.take_what_takes_effect(&after);
+        let still: Vec<_> = differences.into_iter().filter(|(_, takes_effect)| !takes_effect).collect();
+        let mut left = now.differences(&after);
+        left.sort();
+        assert_eq!(left, still);
+    }
+
+    /// A field that was renamed would never be said to take effect.
+    #[test]
+    fn fields_that_take_effect_are_fields() {
+        let fields = serde_json::to_value(AgentConfiguration::default()).expect("JSON");
+        for name in AT_RUN_TIME {
+            let known = match name.strip_prefix("husk.") {
+                Some(own) => fields["husk"].get(own),
+                None => fields.get(name),
+            };
+            assert!(known.is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_gate_of_the_reduced_back_off_reduces_it() {
+        let of = |text: &str| AgentConfiguration::parse(text).expect("valid").limits().crash_loop;
+        assert_eq!(of("featureGates: {ReduceDefaultCrashLoopBackOffDecay: true}"), BackoffConfig::reduced(None));
+        assert_eq!(of("featureGates: {}"), BackoffConfig::standard(None));
+    }
+
+    #[test]
     fn mistakes_are_named() {
         for (text, said) in [
             ("staticPodPaths: /x", "staticPodPaths"),
@@ -271,6 +406,12 @@ husk:
             ("shutdownGracePeriod: soon", "`soon` is no time"),
             ("shutdownGracePeriod: -1s", "must not be negative"),
             ("{shutdownGracePeriod: 1s, shutdownGracePeriodCriticalPods: 2s}", "must not be longer"),
+            ("featureGates: {EnvFile: true}", "featureGates.EnvFile: unknown feature gate; did you mean `EnvFiles`?"),
+            ("featureGates: {EnvFiles: maybe}", "featureGates"),
+            (
+                "{featureGates: {KubeletCrashLoopBackOffMax: false}, crashLoopBackOff: {maxContainerRestartPeriod: 2s}}",
+                "the feature gate KubeletCrashLoopBackOffMax is off",
+            ),
             ("maxPods: 0", "maxPods: must be at least 1"),
             ("systemReserved: {memory: lots}", "systemReserved.memory"),
             ("systemReserved: {cpu: -1}", "systemReserved.cpu: must not be negative"),

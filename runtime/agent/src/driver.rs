@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time;
 
 use husk_api::{core_meta, core_spec};
-use husk_core::backoff::BackoffConfig;
 use husk_core::io::{Hook, InstanceRef, PodUid};
 use husk_core::spec::ProbeKind;
 use husk_core::{Action, Input, Instant, Node, NodeConfig};
@@ -125,8 +124,12 @@ impl Driver {
     pub(crate) fn new(config: AgentConfig, tools: Tools, notices: broadcast::Sender<Notice>) -> Self {
         let Tools { ground, engine, addresses, clock, logs, metrics, histories } = tools;
         let (answer, answers) = mpsc::unbounded_channel();
-        let crash_loop = BackoffConfig::standard(config.max_container_restart_period);
-        let node = NodeConfig { node_name: config.node_name.clone(), crash_loop, ..NodeConfig::default() };
+        let node = NodeConfig {
+            node_name: config.node_name.clone(),
+            crash_loop: config.limits.crash_loop,
+            terminated_pod_gc_threshold: config.limits.terminated_pods,
+            ..NodeConfig::default()
+        };
         Self {
             config,
             ground,

@@ -15,9 +15,11 @@ mod images;
 mod instance;
 mod local;
 mod logs;
+mod machine;
 mod metrics;
 mod node_files;
 mod notice;
+mod open_files;
 mod paths;
 mod pod;
 mod preflight;
@@ -33,14 +35,15 @@ mod volumes;
 
 pub use backend::Containers;
 pub use config::{AgentConfiguration, ConfigurationError, CrashLoopBackOff, HuskConfiguration, Span};
-pub use device::{Device, DeviceConfig, DeviceError, NodeReserve};
+pub use device::{Device, DeviceConfig, DeviceError, Reconfiguration};
 pub use images::{
     Collected, Digest, ImageSource, ImageStore, ImageTable, ImagesConfig, Imported, InvalidName, NoDigest, Reference,
     StoreError, StoredImage,
 };
-pub use local::{AgentConfig, AgentError, Continuation, Keeper, LocalNode, PodHandle, PodState, Restored};
+pub use local::{AgentConfig, AgentError, Continuation, Keeper, LocalNode, NodeLimits, PodHandle, PodState, Restored};
 pub use metrics::Metrics;
 pub use notice::{ContainerView, Notice};
+pub use open_files::raise_open_files;
 pub use paths::{default_data_dir, default_socket};
 pub use preflight::Trouble;
 pub use references::{MemoryReferences, References};

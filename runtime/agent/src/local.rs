@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
+use husk_core::backoff::BackoffConfig;
 use husk_core::deletion::Deletion;
 use husk_core::io::PodUid;
 use husk_core::record::{Interruption, PodRecord};
+use husk_core::spec::ResourceList;
 use husk_core::status::PodStatus;
-use husk_core::{Input, Instant};
+use husk_core::{Input, Instant, NodeConfig};
 use husk_engine::{Engine, EngineConfig, EngineError, Log};
 use k8s_openapi::api::core::v1::Pod;
 use tokio::sync::{broadcast, mpsc, oneshot};
@@ -23,11 +25,11 @@ use crate::driver::{Command, Driver, Tools};
 use crate::histories::Histories;
 use crate::images::{ImageTable, Images, ImagesConfig};
 use crate::logs::Logs;
+use crate::machine::ThisMachine;
 use crate::metrics::Metrics;
 use crate::notice::Notice;
 use crate::pod::LocalPod;
 use crate::preflight::{self, Trouble};
-use crate::process::ThisMachine;
 use crate::references::References;
 use crate::sandbox::Ground;
 
@@ -49,8 +51,27 @@ pub struct AgentConfig {
     pub references: Arc<dyn References>,
     /// `spec.nodeName` of its pods.
     pub node_name: String,
-    /// `crashLoopBackOff.maxContainerRestartPeriod`, if not the default.
-    pub max_container_restart_period: Option<Duration>,
+    /// Bounds on what pods may do.
+    pub limits: NodeLimits,
+}
+
+/// Bounds of a node on what pods may do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeLimits {
+    /// Delays of containers that crash.
+    pub crash_loop: BackoffConfig,
+    /// `terminated-pod-gc-threshold`: pods that have ended go beyond this number, the oldest first; 0 for never (TERM-09).
+    pub terminated_pods: usize,
+    /// `systemReserved` and `kubeReserved` together: what of the machine is not for pods.
+    pub reserved: ResourceList,
+}
+
+impl Default for NodeLimits {
+    /// As upstream has them.
+    fn default() -> Self {
+        let terminated_pods = NodeConfig::default().terminated_pod_gc_threshold;
+        Self { crash_loop: BackoffConfig::default(), terminated_pods, reserved: ResourceList::new() }
+    }
 }
 
 /// Why an agent can't start.
@@ -167,7 +188,8 @@ impl LocalNode {
         let (commands, orders) = mpsc::unbounded_channel();
         let (notices, _) = broadcast::channel(MOST_NOTICES);
         let images = Images::new(config.images.clone(), config.images_config.clone(), &config.data_dir);
-        let ground = Ground { images, references: config.references.clone(), machine: ThisMachine::look(path) };
+        let machine = ThisMachine::new(path, config.limits.reserved.clone());
+        let ground = Ground { images, references: config.references.clone(), machine };
         let node_name = config.node_name.clone();
         let clock = Clock::starting_at(continuation.as_ref().map_or(Instant::ZERO, |before| before.now));
         let began = SystemTime::now() - clock.now().since_epoch();
@@ -198,6 +220,16 @@ impl LocalNode {
     /// Its figures, for Prometheus.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// What it has.
+    pub(crate) fn machine(&self) -> &ThisMachine {
+        &self.ground.machine
+    }
+
+    /// Its images.
+    pub(crate) fn images(&self) -> &Images {
+        &self.ground.images
     }
 
     /// The ways into its containers, for an API server.

@@ -35,7 +35,7 @@ pub(crate) async fn check(pod: &Pod, base: &Path, ground: &Ground, engine: &Engi
     for (list, containers) in lists {
         for (n, container) in containers.into_iter().flatten().enumerate() {
             let field = format!("spec.{list}[{n}]");
-            let sources = Sources { pod, ground, volumes: None };
+            let sources = Sources::new(pod, ground, None);
             if let Err(message) = Process::of(pod, &without_files(container), &sources) {
                 found.push(Trouble { field: format!("{field}.env"), message });
             }

@@ -1,11 +1,9 @@
 //! What a container's process gets: command, arguments, environment.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use husk_api::{EnvSources, container_env};
 use husk_core::expansion::{Room, TooLong, expand};
-use husk_core::quantity::{Notation, Quantity};
 use husk_core::spec::ResourceList;
 use k8s_openapi::api::core::v1::{ConfigMap, Container, Pod, Secret, Service};
 
@@ -37,46 +35,6 @@ impl Process {
     }
 }
 
-/// What the machine has.
-#[derive(Clone, Debug)]
-pub(crate) struct ThisMachine {
-    allocatable: ResourceList,
-}
-
-impl ThisMachine {
-    /// Looks at the machine.
-    pub(crate) fn look(data_dir: &Path) -> Self {
-        let mut allocatable = ResourceList::new();
-        let cpus = std::thread::available_parallelism().map_or(1, |cpus| i64::try_from(cpus.get()).unwrap_or(1));
-        allocatable.insert("cpu".into(), Quantity::new(cpus, Notation::Decimal));
-        if let Some(bytes) = memory() {
-            allocatable.insert("memory".into(), Quantity::new(bytes, Notation::Binary));
-        }
-        if let Some(bytes) = disk(data_dir) {
-            allocatable.insert("ephemeral-storage".into(), Quantity::new(bytes, Notation::Binary));
-        }
-        Self { allocatable }
-    }
-
-    /// What it has.
-    pub(crate) fn allocatable(&self) -> &ResourceList {
-        &self.allocatable
-    }
-}
-
-/// Bytes of memory of this machine.
-fn memory() -> Option<i64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<i64>().ok()?.checked_mul(1024)
-}
-
-/// Bytes of the disk that a folder is on.
-fn disk(folder: &Path) -> Option<i64> {
-    let about = rustix::fs::statvfs(folder).ok()?;
-    i64::try_from(about.f_blocks.checked_mul(about.f_frsize)?).ok()
-}
-
 /// What a container's environment can draw on.
 pub(crate) struct Sources<'a> {
     /// Its pod.
@@ -85,9 +43,13 @@ pub(crate) struct Sources<'a> {
     pub(crate) ground: &'a Ground,
     /// The pod's, once they are made.
     pub(crate) volumes: Option<&'a Volumes>,
+    allocatable: Arc<ResourceList>,
 }
 
-impl Sources<'_> {
+impl<'a> Sources<'a> {
+    pub(crate) fn new(pod: &'a Pod, ground: &'a Ground, volumes: Option<&'a Volumes>) -> Self {
+        Self { pod, ground, volumes, allocatable: ground.machine.allocatable() }
+    }
     fn namespace(&self) -> &str {
         self.pod.metadata.namespace.as_deref().unwrap_or_default()
     }
@@ -111,7 +73,7 @@ impl EnvSources for Sources<'_> {
     }
 
     fn allocatable(&self) -> &ResourceList {
-        self.ground.machine.allocatable()
+        &self.allocatable
     }
 }
 
@@ -121,17 +83,20 @@ mod tests {
         EnvVar, EnvVarSource, ObjectFieldSelector, PodStatus, ResourceFieldSelector, SecretKeySelector,
     };
 
+    use std::path::Path;
+
     use super::*;
     use crate::images::{ImageTable, Images, ImagesConfig};
+    use crate::machine::ThisMachine;
     use crate::references::MemoryReferences;
 
     fn process(pod: &Pod, container: &Container) -> Result<Process, String> {
         let ground = Ground {
             references: Arc::new(MemoryReferences::default()),
             images: Images::new(ImageTable::new([]), ImagesConfig::default(), Path::new("/")),
-            machine: ThisMachine::look(Path::new("/")),
+            machine: ThisMachine::new(Path::new("/"), ResourceList::new()),
         };
-        Process::of(pod, container, &Sources { pod, ground: &ground, volumes: None })
+        Process::of(pod, container, &Sources::new(pod, &ground, None))
     }
 
     fn variable(name: &str, value: &str) -> EnvVar {

@@ -8,8 +8,8 @@ use k8s_openapi::api::core::v1::Pod;
 
 use crate::addresses::Address;
 use crate::images::Images;
+use crate::machine::ThisMachine;
 use crate::node_files::NodeFiles;
-use crate::process::ThisMachine;
 use crate::references::References;
 use crate::volumes::{Mounted, Volumes, World};
 
@@ -43,7 +43,7 @@ pub(crate) struct Ground {
 impl Ground {
     /// What the volumes of a pod are made from.
     pub(crate) fn world<'a>(&'a self, pod: &'a Pod, images: &'a Mounted) -> World<'a> {
-        World { pod, images, references: &*self.references, allocatable: self.machine.allocatable() }
+        World { pod, images, references: &*self.references, machine: &self.machine }
     }
 
     /// Grows with what pods refer to.

@@ -36,7 +36,7 @@ impl Start {
         security::check(&pod, &container)?;
         let ip = sandbox.address.ip();
         let (said, hostname) = node_files::identity(&pod, CLUSTER_DOMAIN)?;
-        let sources = Sources { pod: &pod, ground, volumes: Some(&sandbox.volumes) };
+        let sources = Sources::new(&pod, ground, Some(&sandbox.volumes));
         let process = Process::of(&pod, &container, &sources)?;
         let mut mounts = sandbox.volumes.mounts(&container, &process.env)?;
         mounts.extend(sandbox.files.mounts(&mounts));

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use husk_agent::{AgentConfig, ImageTable, ImagesConfig, LocalNode, MemoryReferences, Notice};
+use husk_agent::{AgentConfig, ImageTable, ImagesConfig, LocalNode, MemoryReferences, NodeLimits, Notice};
 use husk_core::status::Phase;
 use k8s_openapi::api::core::v1::Pod;
 use tokio::sync::broadcast::Receiver;
@@ -31,7 +31,7 @@ fn node(folder: &Path) -> LocalNode {
         images_config: ImagesConfig::default(),
         references: Arc::new(MemoryReferences::default()),
         node_name: "test".into(),
-        max_container_restart_period: None,
+        limits: NodeLimits::default(),
     };
     LocalNode::start(config).expect("an agent")
 }

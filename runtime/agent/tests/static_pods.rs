@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use husk_agent::{
-    AgentConfig, ImageTable, ImagesConfig, LocalNode, MemoryReferences, Notice, StaticPods, StaticPodsConfig,
+    AgentConfig, ImageTable, ImagesConfig, LocalNode, MemoryReferences, NodeLimits, Notice, StaticPods,
+    StaticPodsConfig,
 };
 use husk_core::io::PodUid;
 use husk_core::status::{ContainerState, Phase};
@@ -43,7 +44,7 @@ impl World {
             images_config: ImagesConfig::default(),
             references: Arc::new(MemoryReferences::default()),
             node_name: "Edge-7".into(),
-            max_container_restart_period: None,
+            limits: NodeLimits::default(),
         };
         let node = Arc::new(LocalNode::start(config).expect("an agent"));
         let notices = node.watch();

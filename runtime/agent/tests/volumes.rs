@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use husk_agent::{AgentConfig, ImageTable, ImagesConfig, LocalNode, MemoryReferences, Notice, PodHandle};
+use husk_agent::{AgentConfig, ImageTable, ImagesConfig, LocalNode, MemoryReferences, NodeLimits, Notice, PodHandle};
 use husk_api::k8s::{ConfigMap, Pod, Secret};
 use husk_core::status::{ContainerState, Phase, PodStatus};
 use husk_engine::Log;
@@ -34,7 +34,7 @@ impl World {
             images_config: ImagesConfig::default(),
             references: references.clone(),
             node_name: "test".into(),
-            max_container_restart_period: None,
+            limits: NodeLimits::default(),
         };
         let node = LocalNode::start(config).expect("an agent");
         let notices = node.watch();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
-use crate::decode::{self, Decoded, Document, Others, decode};
+use crate::decode::{self, Decoded, Document, Reader, decode};
 use crate::object::{Object, pod_of};
 use crate::problem::Problem;
 use crate::validate::{ErrorKind, FieldError, ObjectRules as _, validate_pod};
@@ -17,9 +17,14 @@ pub fn check(text: &str, file: &str) -> Decoded {
     checked(decode(text, file), file)
 }
 
-/// The same for a manifest that may hold objects of other kinds, which a server will check.
+/// The same for a manifest whose pods an agent runs, which honours more fields than a command can.
+pub fn check_for_agent(text: &str, file: &str) -> Decoded {
+    checked(decode::read(text, file, Reader::Agent), file)
+}
+
+/// The same for a manifest that may hold objects of other kinds, which an agent's server will check.
 pub fn check_with_others(text: &str, file: &str) -> Decoded {
-    checked(decode::read(text, file, Others::AreLeft), file)
+    checked(decode::read(text, file, Reader::Client), file)
 }
 
 fn checked(mut decoded: Decoded, file: &str) -> Decoded {

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::problem::Problem;
 use crate::raw::repeated_keys;
-use crate::schema::{KINDS, Kind};
+use crate::schema::{KINDS, Kind, Runner};
 use crate::strict::{self, Findings, Found};
 use crate::suggest;
 use crate::tree::{Node, Value};
@@ -56,21 +56,33 @@ impl Document {
 /// Fields are read strictly: an unknown or repeated field and a wrong type is an error, with its document, line and path.
 /// Whether the values make sense is another question: see [`crate::check`].
 pub fn decode(text: &str, file: &str) -> Decoded {
-    read(text, file, Others::AreErrors)
+    read(text, file, Reader::Command)
 }
 
-/// What becomes of objects of kinds that aren't taken.
+/// Who reads a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Others {
-    /// They are errors.
-    AreErrors,
-    /// They are somebody else's: only keys that are repeated are errors, because nobody sees them later.
-    AreLeft,
+pub(crate) enum Reader {
+    /// A command that runs its pods.
+    Command,
+    /// An agent that runs its pods.
+    Agent,
+    /// Who sends its objects to an agent. Of kinds that aren't taken only keys that are repeated are errors, because nobody sees
+    /// them later.
+    Client,
 }
 
-pub(crate) fn read(text: &str, file: &str, others: Others) -> Decoded {
+impl Reader {
+    fn runner(self) -> Runner {
+        match self {
+            Self::Command => Runner::Alone,
+            Self::Agent | Self::Client => Runner::Agent,
+        }
+    }
+}
+
+pub(crate) fn read(text: &str, file: &str, reader: Reader) -> Decoded {
     let (nodes, stop) = yaml::documents(text);
-    let mut reading = Reading { file, others, decoded: Decoded::default() };
+    let mut reading = Reading { file, reader, decoded: Decoded::default() };
     let is_empty = nodes.is_empty() && stop.is_none();
     for (index, node) in nodes {
         reading.document(index, node, "");
@@ -94,7 +106,7 @@ pub(crate) fn read(text: &str, file: &str, others: Others) -> Decoded {
 
 struct Reading<'a> {
     file: &'a str,
-    others: Others,
+    reader: Reader,
     decoded: Decoded,
 }
 
@@ -111,7 +123,7 @@ impl Reading<'_> {
             return self.list(index, node, prefix);
         }
         let is_taken = KINDS.iter().any(|known| known.kind == kind);
-        if self.others == Others::AreLeft && !is_taken && !kind.is_empty() && !version.is_empty() {
+        if self.reader == Reader::Client && !is_taken && !kind.is_empty() && !version.is_empty() {
             let mut repeated = Vec::new();
             repeated_keys(&node, "", &mut repeated);
             for path in repeated {
@@ -145,7 +157,7 @@ impl Reading<'_> {
 
     fn object(&mut self, index: usize, node: Node, prefix: &str, kind: &Kind) {
         let mut findings = Findings::default();
-        let json = strict::read(&node, kind.object, prefix, &mut findings);
+        let json = strict::read(&node, kind.object, self.reader.runner(), prefix, &mut findings);
         let Findings { errors, warnings, is_broken } = findings;
         for Found { line, path, message, .. } in warnings {
             let warning = Problem { file: self.file.into(), document: index, line: Some(line), path, message };
@@ -247,7 +259,7 @@ fn typed<T: DeserializeOwned>(json: Json) -> Result<T, (String, String)> {
 pub fn pod_from_json(json: &Json) -> Result<k8s_openapi::api::core::v1::Pod, Problem> {
     let node = Node::from_json(json);
     let mut findings = Findings::default();
-    let strict = strict::read(&node, KINDS[0].object, "", &mut findings);
+    let strict = strict::read(&node, KINDS[0].object, Runner::Alone, "", &mut findings);
     let problem = |path, message| Problem { file: String::new(), document: 1, line: None, path, message };
     if findings.is_broken {
         let wrong = findings.errors.into_iter().find(|found| !found.message.starts_with("unknown field"));

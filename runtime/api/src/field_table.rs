@@ -35,6 +35,7 @@ and `v1` List of them:
 
 * **yes**: the field does what Kubernetes says.
 * **no effect**: the field is taken with a warning that names it.
+* **yes, by an agent**: `husk agent` does what Kubernetes says; `husk run`, which has no node to place pods on, warns.
 * **refused**: the field is an error, because without it the pod would do something else than it says.
 
 What is not in the table is unknown: an error with its document, line and path, as are a repeated key and a wrong type. Values
@@ -72,13 +73,14 @@ fn support(support: Support) -> String {
     match support {
         Support::Honoured => "yes".into(),
         Support::Warned(what) => format!("no effect: {what}"),
+        Support::WarnedAlone(what) => format!("yes, by an agent; no effect with `husk run`: {what}"),
         Support::Rejected(what) => format!("refused: {what}"),
     }
 }
 
 /// The object of a field, if it has a section of its own: what is in a field that does nothing does nothing either.
 fn described(field: &Field) -> Option<&'static Object> {
-    field.ty.nested().filter(|_| field.support == Support::Honoured)
+    field.ty.nested().filter(|_| matches!(field.support, Support::Honoured | Support::WarnedAlone(_)))
 }
 
 fn anchor(object: &Object) -> String {

@@ -13,6 +13,7 @@ mod decode;
 mod defaults;
 mod env;
 mod field_table;
+mod gates;
 mod hostname;
 mod json;
 mod object;
@@ -32,7 +33,7 @@ mod written;
 mod yaml;
 
 pub use age::age;
-pub use check::{check, check_with_others};
+pub use check::{check, check_for_agent, check_with_others};
 pub use core_spec::{as_container, core_meta, core_spec};
 pub use decode::{Decoded, Document, decode, pod_from_json};
 pub use defaults::{default_json, default_object, default_pod, default_template};
@@ -40,6 +41,7 @@ pub use env::{
     EnvError, EnvFileError, EnvSources, container_env, env_file_value, field_value, resource_value, service_variables,
 };
 pub use field_table::field_table_markdown;
+pub use gates::{Gate, Gates, drop_disabled_fields, gate_table_markdown, gates_with_used};
 pub use hostname::{Hostname, hostname};
 pub use object::{DEFAULT_NAMESPACE, Object, pod_of};
 pub use placement::{label_selector, node_demand, taint, toleration};
@@ -48,8 +50,7 @@ pub use problem::Problem;
 pub use raw::{PodReading, RawObject, json_of_yaml, read_pod};
 pub use status_object::{Wall, status_object};
 pub use validate::{
-    ErrorKind, FieldError, Gates, ObjectRules, Report, Subresource, drop_disabled_fields, validate_pod,
-    validate_pod_update, validate_pod_with,
+    ErrorKind, FieldError, ObjectRules, Report, Subresource, validate_pod, validate_pod_update, validate_pod_with,
 };
 pub use written::{Written, written};
 pub use yaml::{MAX_BYTES, MAX_DEPTH, MAX_UNFOLDED_BYTES, MAX_VALUES};

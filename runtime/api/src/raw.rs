@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use crate::decode::typed_leniently;
 use crate::problem::Problem;
-use crate::schema::KINDS;
+use crate::schema::{KINDS, Runner};
 use crate::strict::{self, Findings, Found, NOT_SUPPORTED, What};
 use crate::tree::{Node, Value};
 use crate::validate::{ErrorKind, FieldError};
@@ -74,13 +74,13 @@ pub struct PodReading {
     pub unsupported: Vec<FieldError>,
 }
 
-/// Reads a pod; fields that have no effect are taken.
+/// Reads a pod that an agent is to run; fields that have no effect are taken.
 ///
 /// # Errors
 /// A value of the wrong type, with its path.
 pub fn read_pod(json: &Json) -> Result<PodReading, Problem> {
     let mut findings = Findings::default();
-    let known = strict::read(&Node::from_json(json), KINDS[0].object, "", &mut findings);
+    let known = strict::read(&Node::from_json(json), KINDS[0].object, Runner::Agent, "", &mut findings);
     let mut reading = PodReading::default();
     for Found { path, what, message, .. } in findings.errors {
         match what {

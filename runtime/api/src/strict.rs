@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use serde_json::Value as Json;
 
-use crate::schema::{Field, Object, Support, Type};
+use crate::schema::{Field, Object, Runner, Support, Type};
 use crate::suggest;
 use crate::tree::{Entry, Node, Value};
 
@@ -43,12 +43,13 @@ pub(crate) struct Findings {
 }
 
 /// Reads an object by its table of fields.
-pub(crate) fn read(node: &Node, object: &Object, path: &str, findings: &mut Findings) -> Json {
-    Walk { findings, quiet: false }.object(node, object, path)
+pub(crate) fn read(node: &Node, object: &Object, runner: Runner, path: &str, findings: &mut Findings) -> Json {
+    Walk { findings, runner, quiet: false }.object(node, object, path)
 }
 
 struct Walk<'a> {
     findings: &'a mut Findings,
+    runner: Runner,
     /// Inside something that has been warned about: what is in it goes without saying.
     quiet: bool,
 }
@@ -105,7 +106,10 @@ impl Walk<'_> {
     fn say(&mut self, support: Support, line: usize, path: &str) -> bool {
         match support {
             Support::Honoured => return false,
-            Support::Warned(what) => self.warning(line, path, format!("it has no effect: {what}")),
+            Support::WarnedAlone(_) if self.runner == Runner::Agent => return false,
+            Support::Warned(what) | Support::WarnedAlone(what) => {
+                self.warning(line, path, format!("it has no effect: {what}"))
+            }
             Support::Rejected(what) => {
                 self.found(line, path, What::Unsupported, format!("{NOT_SUPPORTED}{what}"));
             }

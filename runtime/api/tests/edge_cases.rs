@@ -1,6 +1,6 @@
 //! Edge cases with a history that the objects decide.
 
-use husk_api::{Gates, core_spec, default_pod, drop_disabled_fields, k8s, pod_from_json, validate_pod_with};
+use husk_api::{Gate, Gates, core_spec, default_pod, drop_disabled_fields, k8s, pod_from_json, validate_pod_with};
 use serde_json::{Value, json};
 
 const NAMES: [&str; 4] = [
@@ -55,11 +55,11 @@ fn edge_32_a_feature_that_is_off_changes_nothing() {
         let mut dropped = pod(wishes.clone());
         drop_disabled_fields(&mut dropped, &gates);
         let (spec, without) = (core_spec(&dropped), core_spec(&untouched));
-        if !gates.container_stop_signals {
+        if !gates.has(Gate::ContainerStopSignals) {
             assert_eq!(spec.containers, without.containers, "{gates:?}");
             assert_eq!(spec.init_containers, without.init_containers, "{gates:?}");
         }
-        if !gates.generic_workload {
+        if !gates.has(Gate::GenericWorkload) {
             assert_eq!(spec.placement, without.placement, "{gates:?}");
         }
         if gates == Gates::UPSTREAM {

@@ -1,6 +1,6 @@
 //! The page of fields says what the decoder does.
 
-use husk_api::{decode, field_table_markdown};
+use husk_api::{decode, field_table_markdown, gate_table_markdown};
 
 #[test]
 fn the_page_is_up_to_date() {
@@ -31,4 +31,12 @@ fn no_field_is_silently_ignored() {
     assert_eq!(verdict(path), (none.clone(), one("spec.volumes[0].hostPath.type")));
     assert_eq!(verdict(&path.replace("Socket", "Directory")), (none.clone(), none.clone()));
     assert_eq!(verdict("nodeSelectr: {a: b}"), (none, one("spec.nodeSelectr")));
+}
+
+#[test]
+fn the_page_of_gates_says_what_is_so() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/feature-gates.md");
+    let page = std::fs::read_to_string(path).expect("docs/feature-gates.md is part of the repository");
+    let remedy = "run `cargo run -p husk-api --example feature_gates > docs/feature-gates.md`";
+    assert_eq!(page, gate_table_markdown(), "{remedy}");
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use husk_api::Gates;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, CONTENT_TYPE};
 use hyper::{Method, Request};
@@ -26,6 +27,8 @@ pub struct Device {
     pub node_name: String,
     /// Version of the agent.
     pub agent_version: String,
+    /// Features that are on.
+    pub gates: Gates,
 }
 
 /// The Kubernetes API of a device. Clones share it.

@@ -37,7 +37,8 @@ pub(crate) async fn made(
 ) -> Result<(Shared, Vec<String>), ApiError> {
     let resource = ask.place.resource;
     let dry_run = ask.query.dry_run()?;
-    let (reading, warnings) = incoming::read(resource, &decoded, FieldValidation::of(&ask.query)?)?;
+    let validation = FieldValidation::of(&ask.query)?;
+    let (reading, mut warnings) = incoming::read(resource, &decoded, validation)?;
     let mut object = reading.object;
     place(resource, &mut object, ask.place.namespace(), ask.name())?;
     if object["metadata"]["resourceVersion"].as_str().is_some_and(|version| !version.is_empty()) {
@@ -58,6 +59,10 @@ pub(crate) async fn made(
     object["metadata"]["uid"] = uuid::Uuid::new_v4().to_string().into();
     object["metadata"]["creationTimestamp"] = now().to_string().into();
     (resource.strategy.prepare_create)(&mut object);
+    let disabled = (resource.strategy.drop_disabled)(None, &mut object, api.device());
+    if validation != FieldValidation::Ignore {
+        warnings.extend(disabled);
+    }
     if let Some(applier) = applier {
         applier.created(&decoded.value, &mut object, resource);
     }
@@ -71,7 +76,7 @@ pub(crate) async fn made(
         if attempt == 0 {
             (resource.strategy.default)(&mut object);
             let mut errors = reading.refused.clone();
-            errors.extend((resource.strategy.validate)(&object));
+            errors.extend((resource.strategy.validate)(&object, api.device()));
             if !errors.is_empty() {
                 return Err(ApiError::invalid(resource, &name, &errors));
             }

@@ -93,12 +93,14 @@ pub struct Strategy {
     pub prepare_create: fn(&mut Value),
     /// Keeps what must not change by that door. Says what was kept although another value was asked for.
     pub prepare_update: fn(&Value, &mut Value, Door) -> Vec<String>,
+    /// Takes away fields of features that are off, unless the object that is changed uses them. Says what was taken away.
+    pub drop_disabled: fn(Option<&Value>, &mut Value, &Device) -> Vec<String>,
     /// Sets what follows from the device, after everything was checked.
     pub settle: fn(&mut Value, &Device),
     /// Everything that is wrong with a new object.
-    pub validate: fn(&Value) -> Vec<FieldError>,
+    pub validate: fn(&Value, &Device) -> Vec<FieldError>,
     /// Everything that is wrong with a change.
-    pub validate_update: fn(&Value, &Value, Door) -> Vec<FieldError>,
+    pub validate_update: fn(&Value, &Value, Door, &Device) -> Vec<FieldError>,
     /// How objects go.
     pub removal: Removal,
 }

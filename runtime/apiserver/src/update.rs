@@ -88,7 +88,7 @@ async fn change(
         let current = storage.get(&key).await.map_err(failed)?;
         let current = current.ok_or_else(|| ApiError::not_found(resource, ask.name()))?;
         decoded.value = wanted(&current)?;
-        let (object, warnings) = candidate(ask, &asked, &current, &decoded, validation)?;
+        let (object, warnings) = candidate(api, ask, &asked, &current, &decoded, validation)?;
         let Some(mut object) = object else { return Ok((current, warnings)) };
         (resource.strategy.settle)(&mut object, api.device());
         if dry_run {
@@ -112,6 +112,7 @@ async fn change(
 
 /// What the object becomes, if it is allowed; none if nothing changes. Gives what there is to warn about too.
 fn candidate(
+    api: &Api,
     ask: &Ask,
     asked: &Asked,
     current: &Shared,
@@ -136,7 +137,8 @@ fn candidate(
     }
     // Most doors put the old object in place of the new one, but who applied what is recorded by each.
     let managed = object["metadata"]["managedFields"].take();
-    let remarks = (resource.strategy.prepare_update)(current, &mut object, ask.door);
+    let mut remarks = (resource.strategy.prepare_update)(current, &mut object, ask.door);
+    remarks.extend((resource.strategy.drop_disabled)(Some(current), &mut object, api.device()));
     if let Some(metadata) = object["metadata"].as_object_mut() {
         match managed {
             Value::Null => metadata.remove("managedFields"),
@@ -161,7 +163,7 @@ fn candidate(
         return Ok((None, warnings));
     }
     let mut errors: Vec<_> = reading.refused.into_iter().filter(|error| !old.refused.contains(error)).collect();
-    errors.extend((resource.strategy.validate_update)(current, &object, ask.door));
+    errors.extend((resource.strategy.validate_update)(current, &object, ask.door, api.device()));
     if errors.is_empty() { Ok((Some(object), warnings)) } else { Err(ApiError::invalid(resource, ask.name(), &errors)) }
 }
 

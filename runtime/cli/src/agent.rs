@@ -10,8 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use husk_agent::{
-    AgentConfig, AgentConfiguration, Device, DeviceConfig, ImageTable, LocalNode, MemoryReferences, NodeReserve,
-    StaticPodsConfig, default_data_dir, default_socket,
+    AgentConfig, AgentConfiguration, Device, DeviceConfig, ImageTable, LocalNode, MemoryReferences, StaticPodsConfig,
+    default_data_dir, default_socket, raise_open_files,
 };
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,6 +22,8 @@ use crate::out::err;
 /// `shutdownGracePeriod` and `shutdownGracePeriodCriticalPods` where nothing is said.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(30);
 const SHUTDOWN_GRACE_CRITICAL: Duration = Duration::from_secs(10);
+/// `maxPods` where nothing is said.
+const MAX_PODS: u32 = 1_000;
 
 /// What `husk agent` is asked.
 #[derive(Args)]
@@ -65,9 +67,19 @@ impl Agent {
     /// Runs until it is told to end.
     pub(crate) fn run(self) -> Result<ExitCode> {
         self.log();
-        let config = self.device()?;
+        let file = self.file()?;
+        file.gates().1.iter().for_each(|warning| tracing::warn!("{warning}"));
+        let config = self.device(&file)?;
+        raise_open_files(config.max_pods);
         let runtime = tokio::runtime::Runtime::new().context("can't start")?;
-        runtime.block_on(serve(config))
+        runtime.block_on(self.serve(file, config))
+    }
+
+    fn file(&self) -> Result<AgentConfiguration> {
+        Ok(match &self.config {
+            Some(path) => AgentConfiguration::read(path)?,
+            None => AgentConfiguration::default(),
+        })
     }
 
     fn log(&self) {
@@ -80,11 +92,7 @@ impl Agent {
         };
     }
 
-    fn device(&self) -> Result<DeviceConfig> {
-        let file = match &self.config {
-            Some(path) => AgentConfiguration::read(path)?,
-            None => AgentConfiguration::default(),
-        };
+    fn device(&self, file: &AgentConfiguration) -> Result<DeviceConfig> {
         let own = &file.husk;
         let data_dir = self.data_dir.clone().or_else(|| own.data_dir.clone()).unwrap_or_else(default_data_dir);
         let data_dir = std::path::absolute(&data_dir).with_context(|| format!("{}: no place", data_dir.display()))?;
@@ -92,15 +100,12 @@ impl Agent {
         let images = own.images.clone().into_iter().chain(self.images.clone());
         let static_pods = self.static_pods.as_ref().or(file.static_pod_path.as_ref()).map(|folder| {
             let mut from = StaticPodsConfig::new(folder.clone());
+            from.gates = file.gates().0;
             from.check = file.file_check_frequency.map_or(from.check, |span| span.0);
             from
         });
         let grace = file.shutdown_grace_period.map_or(SHUTDOWN_GRACE, |span| span.0);
         let critical = file.shutdown_grace_period_critical_pods.map_or(SHUTDOWN_GRACE_CRITICAL, |span| span.0);
-        let reserve = NodeReserve {
-            reserved: file.reserved(),
-            max_pods: file.max_pods.unwrap_or(NodeReserve::default().max_pods),
-        };
         Ok(DeviceConfig {
             node: AgentConfig {
                 cache_dir: Some(own.cache_dir.clone().unwrap_or_else(|| data_dir.join("modules"))),
@@ -108,7 +113,7 @@ impl Agent {
                 images_config: file.images(),
                 references: Arc::new(MemoryReferences::default()),
                 node_name: node_name.unwrap_or_else(machine_name),
-                max_container_restart_period: file.crash_loop_back_off.max_container_restart_period.map(|span| span.0),
+                limits: file.limits(),
                 data_dir,
             },
             socket: self.socket.clone().or_else(|| own.socket.clone()).unwrap_or_else(default_socket),
@@ -116,37 +121,64 @@ impl Agent {
             static_pods,
             shutdown_grace: grace,
             shutdown_grace_critical: critical.min(grace),
-            reserve,
+            max_pods: file.max_pods.unwrap_or(MAX_PODS),
+            gates: file.gates().0,
         })
     }
-}
 
-async fn serve(config: DeviceConfig) -> Result<ExitCode> {
-    let mut end = signal(SignalKind::terminate()).context("can't wait for signals")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("can't wait for signals")?;
-    let mut hang_up = signal(SignalKind::hangup()).context("can't wait for signals")?;
-    let socket = config.socket.clone();
-    let mut device = Device::start(config).await?;
-    tracing::info!(socket = %socket.display(), "ready");
-    tell_systemd(NotifyState::Ready);
-    tokio::spawn(feed_watchdog(device.node().clone()));
-    let broken = loop {
-        tokio::select! {
-            _ = end.recv() => break None,
-            _ = interrupt.recv() => break None,
-            _ = hang_up.recv() => device.look(),
-            what = device.broken() => break Some(what),
+    async fn serve(&self, mut file: AgentConfiguration, config: DeviceConfig) -> Result<ExitCode> {
+        let mut end = signal(SignalKind::terminate()).context("can't wait for signals")?;
+        let mut interrupt = signal(SignalKind::interrupt()).context("can't wait for signals")?;
+        let mut hang_up = signal(SignalKind::hangup()).context("can't wait for signals")?;
+        let socket = config.socket.clone();
+        let mut device = Device::start(config).await?;
+        tracing::info!(socket = %socket.display(), "ready");
+        tell_systemd(NotifyState::Ready);
+        tokio::spawn(feed_watchdog(device.node().clone()));
+        let broken = loop {
+            tokio::select! {
+                _ = end.recv() => break None,
+                _ = interrupt.recv() => break None,
+                _ = hang_up.recv() => self.reload(&mut file, &mut device),
+                what = device.broken() => break Some(what),
+            }
+        };
+        tracing::info!("ending the pods");
+        tell_systemd(NotifyState::Stopping);
+        device.shut_down().await?;
+        match broken {
+            None => Ok(ExitCode::SUCCESS),
+            Some(what) => {
+                err(format_args!("husk agent broke off: {what}"));
+                Ok(ExitCode::from(INTERNAL))
+            }
         }
-    };
-    tracing::info!("ending the pods");
-    tell_systemd(NotifyState::Stopping);
-    device.shut_down().await?;
-    match broken {
-        None => Ok(ExitCode::SUCCESS),
-        Some(what) => {
-            err(format_args!("husk agent broke off: {what}"));
-            Ok(ExitCode::from(INTERNAL))
+    }
+
+    /// Reads the configuration again, and looks at the folder of static pods.
+    fn reload(&self, file: &mut AgentConfiguration, device: &mut Device) {
+        device.look();
+        let (new, config) = match self.file().and_then(|new| Ok((self.device(&new)?, new))) {
+            Ok((config, new)) => (new, config),
+            Err(error) => return tracing::error!("the configuration stays as it was: {error:#}"),
+        };
+        let differences = file.differences(&new);
+        for (field, takes_effect) in &differences {
+            match takes_effect {
+                true => tracing::info!(field, "the configuration has another value: it takes effect now"),
+                false => tracing::warn!(
+                    field,
+                    "the configuration has another value: it takes effect when the agent starts again"
+                ),
+            }
         }
+        if differences.is_empty() {
+            tracing::info!("the configuration is as it was");
+        }
+        device.reconfigure(config.reconfiguration());
+        raise_open_files(config.max_pods);
+        // What waits for a start stays different from what runs: the next reload says so again.
+        file.take_what_takes_effect(&new);
     }
 }
 

@@ -11,15 +11,26 @@ use serde_json::Value;
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: u16,
+    /// Lines before the body.
+    pub(crate) head: String,
     pub(crate) body: String,
 }
 
 impl Answer {
+    /// What the server warns about.
+    pub(crate) fn warnings(&self) -> Vec<&str> {
+        self.head.lines().filter_map(|line| line.split_once(": ")).filter(is_warning).map(|(_, text)| text).collect()
+    }
+
     /// The body of a success.
     pub(crate) fn ok(self) -> Value {
         assert!((200..300).contains(&self.code), "{self:?}");
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
+}
+
+fn is_warning((name, _): &(&str, &str)) -> bool {
+    name.eq_ignore_ascii_case("warning")
 }
 
 /// One request. None if no server answers.
@@ -39,7 +50,7 @@ pub(crate) fn ask(socket: &Path, method: &str, path: &str, body: Option<&Value>)
     let (head, body) = text.split_once("\r\n\r\n")?;
     let code = head.split(' ').nth(1)?.parse().ok()?;
     let is_chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
-    Some(Answer { code, body: if is_chunked { joined(body) } else { body.to_owned() } })
+    Some(Answer { code, head: head.to_owned(), body: if is_chunked { joined(body) } else { body.to_owned() } })
 }
 
 fn joined(mut chunks: &str) -> String {

@@ -77,6 +77,7 @@ fn bad_configurations_are_refused_with_what_to_do() {
     let file = folder.path().join("config.yaml");
     for (text, said) in [
         ("staticPodPaths: /x\n", "staticPodPaths"),
+        ("featureGates: {NoSuchThing: true}\n", "featureGates.NoSuchThing: unknown feature gate"),
         ("shutdownGracePeriod: soon\n", "`soon` is no time"),
         ("husk: {listen: '0.0.0.0:80'}\n", "not a loopback address"),
     ] {

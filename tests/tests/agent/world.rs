@@ -44,6 +44,23 @@ impl World {
         Self { folder, agent: None, more, data, environment: Vec::new(), under: &[] }
     }
 
+    /// An agent with a configuration file.
+    pub(crate) fn configured(text: &str) -> Self {
+        let mut world = Self::without_agent(&[]);
+        world.configure(text);
+        world.start();
+        world
+    }
+
+    /// From its next look at it the agent has this configuration.
+    pub(crate) fn configure(&mut self, text: &str) {
+        let file = self.path("config.yaml");
+        std::fs::write(&file, text).expect("written");
+        if self.more.is_empty() {
+            self.more = vec!["--config".into(), file.display().to_string()];
+        }
+    }
+
     /// Begins, or begins again, and answers from then on.
     pub(crate) fn start(&mut self) {
         self.launch();
@@ -85,10 +102,16 @@ impl World {
 
     /// As a service manager does. Its exit code.
     pub(crate) fn end(&mut self) -> Option<i32> {
+        self.signal("TERM");
         let mut agent = self.agent.take().expect("it runs");
-        let told = Command::new("kill").arg(agent.id().to_string()).status().expect("kill runs");
-        assert!(told.success());
         agent.wait().expect("it ends").code()
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, name: &str) {
+        let mut kill = Command::new("kill");
+        let told = kill.arg(format!("-{name}")).arg(self.pid().to_string()).status().expect("kill runs");
+        assert!(told.success());
     }
 
     /// Begins and ends by itself, as what can't work does. Its exit code.

@@ -19,21 +19,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use husk_api::Gates;
 use husk_apiserver::{Api, Listener, Memory, Objects, serve};
 use husk_core::Input;
 use husk_core::record::Interruption;
+use husk_core::spec::ResourceList;
 use husk_store::{OpenError, Opened, Options, Store};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use self::node_facts::NodeFactsKeeper;
-pub use self::node_facts::NodeReserve;
 use self::pods::Pods;
 use self::records::Records;
 use self::references::StoredReferences;
 use self::storage::StoreStorage;
 use self::wall::WallClock;
 use crate::clock::{self, Clock};
+use crate::images::{ImageTable, ImagesConfig};
 use crate::local::{AgentConfig, AgentError, Continuation, LocalNode};
 use crate::notice::Notice;
 use crate::static_pods::{StaticPods, StaticPodsConfig};
@@ -57,8 +59,41 @@ pub struct DeviceConfig {
     pub shutdown_grace: Duration,
     /// `shutdownGracePeriodCriticalPods`: the part of it that critical pods have for themselves.
     pub shutdown_grace_critical: Duration,
-    /// What of the machine isn't for pods.
-    pub reserve: NodeReserve,
+    /// `maxPods`.
+    pub max_pods: u32,
+    /// Features that are on.
+    pub gates: Gates,
+}
+
+/// What of a device may become another one while it runs.
+#[derive(Clone)]
+pub struct Reconfiguration {
+    /// What images mean.
+    pub images: ImageTable,
+    /// Where they come from, and how long they are kept.
+    pub images_config: ImagesConfig,
+    /// `systemReserved` and `kubeReserved` together.
+    pub reserved: ResourceList,
+    /// `maxPods`.
+    pub max_pods: u32,
+    /// `shutdownGracePeriod`.
+    pub shutdown_grace: Duration,
+    /// `shutdownGracePeriodCriticalPods`.
+    pub shutdown_grace_critical: Duration,
+}
+
+impl DeviceConfig {
+    /// The part that a device takes while it runs.
+    pub fn reconfiguration(&self) -> Reconfiguration {
+        Reconfiguration {
+            images: self.node.images.clone(),
+            images_config: self.node.images_config.clone(),
+            reserved: self.node.limits.reserved.clone(),
+            max_pods: self.max_pods,
+            shutdown_grace: self.shutdown_grace,
+            shutdown_grace_critical: self.shutdown_grace_critical,
+        }
+    }
 }
 
 /// Why a device can't start.
@@ -101,6 +136,7 @@ pub struct Device {
     clock: Clock,
     tasks: JoinSet<&'static str>,
     grace: (Duration, Duration),
+    max_pods: watch::Sender<u32>,
 }
 
 impl Device {
@@ -135,12 +171,14 @@ impl Device {
         let device = husk_apiserver::Device {
             node_name: node.node_name().to_owned(),
             agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+            gates: config.gates,
         };
         let api = Api::new(objects.clone(), Arc::new(node.containers()), device);
         let listeners = listen(&config).await?;
         let wall = Arc::new(WallClock::new(clock));
         let mut tasks = JoinSet::new();
-        let facts = NodeFactsKeeper::new(node.clone(), objects.clone(), config.reserve, data_dir.clone());
+        let max_pods = watch::Sender::new(config.max_pods);
+        let facts = NodeFactsKeeper::new(node.clone(), objects.clone(), max_pods.subscribe());
         facts.report().await;
         let base = data_dir.clone();
         let pods = Pods::new(node.clone(), objects.clone(), wall, base, keeper.clone(), &before.objects);
@@ -165,8 +203,8 @@ impl Device {
                 None
             }
         };
-        let grace = (config.shutdown_grace, config.shutdown_grace_critical.min(config.shutdown_grace));
-        Ok(Self { node, api, static_pods, records: keeper, store, clock, tasks, grace })
+        let grace = grace(config.shutdown_grace, config.shutdown_grace_critical);
+        Ok(Self { node, api, static_pods, records: keeper, store, clock, tasks, grace, max_pods })
     }
 
     /// The node.
@@ -186,6 +224,15 @@ impl Device {
         }
     }
 
+    /// Goes on with another configuration. What runs isn't touched by it.
+    pub fn reconfigure(&mut self, new: Reconfiguration) {
+        self.node.images().set(new.images, new.images_config);
+        self.node.machine().reserve(new.reserved);
+        self.grace = grace(new.shutdown_grace, new.shutdown_grace_critical);
+        // Says that the rest is another one as well.
+        self.max_pods.send_replace(new.max_pods);
+    }
+
     /// Resolves when a part of it has ended by itself, which none should. The name is for people.
     pub async fn broken(&mut self) -> String {
         match self.tasks.join_next().await {
@@ -197,7 +244,8 @@ impl Device {
 
     /// Ends it in good order (TERM-10): its pods within their grace, the critical ones last, and everything is on the disk.
     pub async fn shut_down(self) -> Result<(), DeviceError> {
-        let Self { node, api, static_pods, records, store, clock, mut tasks, grace: (grace, critical) } = self;
+        let Self { node, api, static_pods, records, store, clock, mut tasks, grace: (grace, critical), max_pods: _ } =
+            self;
         if let Some(static_pods) = static_pods {
             static_pods.stop().await;
         }
@@ -235,6 +283,11 @@ impl Device {
         }
         Ok(())
     }
+}
+
+/// The whole, and the critical pods' part of it.
+fn grace(all: Duration, critical: Duration) -> (Duration, Duration) {
+    (all, critical.min(all))
 }
 
 async fn named(name: &'static str, work: impl Future<Output = ()>) -> &'static str {

@@ -1,7 +1,6 @@
 //! The node object and the node: what this device has and is, and what people want of it (NODE-01).
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,42 +11,26 @@ use husk_core::quantity::{Notation, Quantity};
 use husk_core::spec::ResourceList;
 use k8s_openapi::api::core::v1::Node;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::local::LocalNode;
-use crate::process::ThisMachine;
 
 /// How often the device is looked at anew.
 const LOOK: Duration = Duration::from_secs(10);
 /// After a failure that might repeat itself.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What of the machine isn't for pods, and how many there may be.
-#[derive(Clone, Debug)]
-pub struct NodeReserve {
-    /// `systemReserved` and `kubeReserved` together, by resource.
-    pub reserved: ResourceList,
-    /// `maxPods`.
-    pub max_pods: u32,
-}
-
-impl Default for NodeReserve {
-    /// Nothing is reserved; 1,000 pods.
-    fn default() -> Self {
-        Self { reserved: ResourceList::new(), max_pods: 1_000 }
-    }
-}
-
 /// Keeps the node object and tells the node what people write there.
 pub(crate) struct NodeFactsKeeper {
     node: Arc<LocalNode>,
     objects: Objects,
-    reserve: NodeReserve,
-    data_dir: PathBuf,
+    /// `maxPods`.
+    max_pods: watch::Receiver<u32>,
 }
 
 impl NodeFactsKeeper {
-    pub(crate) fn new(node: Arc<LocalNode>, objects: Objects, reserve: NodeReserve, data_dir: PathBuf) -> Self {
-        Self { node, objects, reserve, data_dir }
+    pub(crate) fn new(node: Arc<LocalNode>, objects: Objects, max_pods: watch::Receiver<u32>) -> Self {
+        Self { node, objects, max_pods }
     }
 
     /// Says once what the device has, before any pod is looked at.
@@ -75,9 +58,12 @@ impl NodeFactsKeeper {
         let mut changes = self.objects.watch(scope.clone(), self.objects.storage(&scope.resource).revision())?;
         self.report().await;
         let mut looks = tokio::time::interval(LOOK);
+        let mut max_pods = self.max_pods.clone();
         loop {
             tokio::select! {
                 _ = looks.tick() => self.write().await?,
+                // Told as well when something else of the configuration is another one.
+                Ok(()) = max_pods.changed() => self.report().await,
                 change = changes.next() => {
                     let change = change?;
                     let asks = |node: &Option<Shared>| node.as_ref().map(|node| {
@@ -92,32 +78,26 @@ impl NodeFactsKeeper {
     }
 
     async fn write(&self) -> Result<(), StorageError> {
-        let capacity = self.capacity();
+        let capacity = self.with_pods(self.node.machine().look());
         let written =
             |list: &ResourceList| list.iter().map(|(name, amount)| (name.clone(), amount.to_string())).collect();
         let facts = NodeFacts {
             name: self.node.node_name().to_owned(),
             capacity: written(&capacity),
-            allocatable: written(&self.allocatable(&capacity)),
+            allocatable: written(&self.allocatable()),
             info: info(),
             ..NodeFacts::default()
         };
         self.objects.report_node(&facts).await
     }
 
-    fn capacity(&self) -> ResourceList {
-        let mut capacity = ThisMachine::look(&self.data_dir).allocatable().clone();
-        capacity.insert("pods".into(), Quantity::new(i64::from(self.reserve.max_pods), Notation::Decimal));
-        capacity
+    fn allocatable(&self) -> ResourceList {
+        self.with_pods(ResourceList::clone(&self.node.machine().allocatable()))
     }
 
-    fn allocatable(&self, capacity: &ResourceList) -> ResourceList {
-        let left = capacity.iter().map(|(name, amount)| {
-            let reserved = self.reserve.reserved.get(name).cloned().unwrap_or_default();
-            let left = amount.checked_sub(&reserved).filter(|left| *left > Quantity::ZERO);
-            (name.clone(), left.unwrap_or(Quantity::ZERO))
-        });
-        left.collect()
+    fn with_pods(&self, mut list: ResourceList) -> ResourceList {
+        list.insert("pods".into(), Quantity::new(i64::from(*self.max_pods.borrow()), Notation::Decimal));
+        list
     }
 
     /// Tells the node what it has, and what its object says of it.
@@ -127,7 +107,7 @@ impl NodeFactsKeeper {
         let spec = node.spec.unwrap_or_default();
         let labels = node.metadata.labels.unwrap_or_default();
         let state = NodeState {
-            allocatable: Some(self.allocatable(&self.capacity())),
+            allocatable: Some(self.allocatable()),
             labels: labels.into_iter().collect(),
             taints: spec.taints.iter().flatten().map(husk_api::taint).collect(),
             cordoned: spec.unschedulable.unwrap_or(false),

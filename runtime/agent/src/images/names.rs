@@ -49,13 +49,19 @@ impl ImageTable {
         Self { own: own.into_iter().collect(), folders: guest_folders() }
     }
 
+    /// Does a name say itself that it is a path?
+    pub fn is_path(image: &str) -> bool {
+        let names_module = [".wasm", ".wat"].iter().any(|ending| image.ends_with(ending));
+        image.starts_with(['.', '/']) || names_module
+    }
+
     /// What a name leads to. `base` is the folder of the manifest.
     pub(crate) fn place(&self, image: &str, base: &Path) -> Place {
         let name = short_name(image);
         if let Some(path) = [image, without_tag(image), name].into_iter().find_map(|key| self.own.get(key)) {
             return existing(path.clone(), image);
         }
-        if is_path(image) {
+        if Self::is_path(image) {
             return existing(base.join(image), image);
         }
         match image.parse() {
@@ -91,12 +97,6 @@ impl ImageTable {
             short_name(image)
         )
     }
-}
-
-/// Does it say itself that it is a path?
-fn is_path(image: &str) -> bool {
-    let names_module = [".wasm", ".wat"].iter().any(|ending| image.ends_with(ending));
-    image.starts_with(['.', '/']) || names_module
 }
 
 fn existing(path: PathBuf, image: &str) -> Place {

@@ -30,13 +30,19 @@ pub(crate) struct Images(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    table: ImageTable,
+    settings: sync::RwLock<Arc<Settings>>,
     store: ImageStore,
-    config: ImagesConfig,
     /// One pull at a time, as upstream has it: two at once would be slower together, and fetch the same twice.
     pulling: Mutex<()>,
     /// Images of pods that are on this node, whether they have started yet or not.
     reserved: sync::Mutex<BTreeMap<PodUid, Vec<Arc<Lease>>>>,
+}
+
+/// What may be another one while the agent runs.
+#[derive(Debug)]
+struct Settings {
+    table: ImageTable,
+    config: ImagesConfig,
 }
 
 /// An image that a container can be started with.
@@ -62,8 +68,18 @@ pub(crate) struct NoImage {
 
 impl Images {
     pub(crate) fn new(table: ImageTable, config: ImagesConfig, data_dir: &Path) -> Self {
+        let settings = sync::RwLock::new(Arc::new(Settings { table, config }));
         let store = ImageStore::of(data_dir);
-        Self(Arc::new(Inner { table, store, config, pulling: Mutex::new(()), reserved: Default::default() }))
+        Self(Arc::new(Inner { settings, store, pulling: Mutex::new(()), reserved: Default::default() }))
+    }
+
+    /// Names and sources from now on. What has begun goes on with those of before.
+    pub(crate) fn set(&self, table: ImageTable, config: ImagesConfig) {
+        *self.0.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Settings { table, config });
+    }
+
+    fn settings(&self) -> Arc<Settings> {
+        self.0.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The image of that name, fetched if the policy says so. `base` is the folder of the manifest.
@@ -84,7 +100,7 @@ impl Images {
     /// What is there already, unless the policy is to look for a newer one.
     fn present(&self, name: &str, base: &Path, policy: PullPolicy) -> Result<Present, NoImage> {
         let here = |found| Ok(Present::Here(Box::new(found)));
-        let reference = match self.0.table.place(name, base) {
+        let reference = match self.settings().table.place(name, base) {
             Place::File(path) => return here(open(path)?),
             Place::Nowhere(message) => return Err(missing(policy, message)),
             Place::Name(reference) => reference,
@@ -93,22 +109,24 @@ impl Images {
                 return beside.ok_or(invalid).and_then(open).and_then(here);
             }
         };
-        if policy == PullPolicy::Always && !self.0.config.sources.is_empty() {
+        if policy == PullPolicy::Always && !self.settings().config.sources.is_empty() {
             return Ok(Present::Wanted);
         }
         match self.0.store.hold(&reference) {
             Ok(Some(held)) => here(present(&reference, held)),
-            Ok(None) if policy != PullPolicy::Never && !self.0.config.sources.is_empty() => Ok(Present::Wanted),
+            Ok(None) if policy != PullPolicy::Never && !self.settings().config.sources.is_empty() => {
+                Ok(Present::Wanted)
+            }
             Ok(None) => here(self.fallback(name, base, policy, Vec::new())?),
             // What is damaged here may be whole where it came from.
-            Err(_) if policy != PullPolicy::Never && !self.0.config.sources.is_empty() => Ok(Present::Wanted),
+            Err(_) if policy != PullPolicy::Never && !self.settings().config.sources.is_empty() => Ok(Present::Wanted),
             Err(error) => Err(damaged(&error)),
         }
     }
 
     /// Asks the sources, then takes what is there: a device whose sources are away goes on with what it has.
     fn pull(&self, name: &str, base: &Path, policy: PullPolicy) -> Result<Found, NoImage> {
-        let Place::Name(reference) = self.0.table.place(name, base) else {
+        let Place::Name(reference) = self.settings().table.place(name, base) else {
             return Err(missing(policy, format!("`{name}` changed while it was looked at")));
         };
         // Somebody else may have fetched it meanwhile.
@@ -118,7 +136,7 @@ impl Images {
             return Ok(fetched(&reference, held));
         }
         let mut unseen = Vec::new();
-        for source in &self.0.config.sources {
+        for source in &self.settings().config.sources {
             match source.pull(&reference, &self.0.store) {
                 Ok(Answer::Pulled(digest)) => {
                     // By its content: the name may be given to another one meanwhile.
@@ -140,7 +158,7 @@ impl Images {
 
     /// A well-known name, or a file beside the manifest.
     fn fallback(&self, name: &str, base: &Path, policy: PullPolicy, unseen: Vec<String>) -> Result<Found, NoImage> {
-        match self.0.table.guest(name, base) {
+        match self.settings().table.guest(name, base) {
             Ok(path) => open(path),
             Err(message) if unseen.is_empty() => Err(missing(policy, message)),
             Err(message) => Err(missing(policy, format!("{message}; looked for in vain: {}", unseen.join("; ")))),
@@ -181,7 +199,7 @@ impl Images {
     /// Removes what the disk has no room for.
     pub(crate) async fn collect(&self, wanted: BTreeSet<String>) -> Result<Collected, StoreError> {
         let images = self.clone();
-        let collect = move || images.0.store.collect(&images.0.config, &wanted);
+        let collect = move || images.0.store.collect(&images.settings().config, &wanted);
         match tokio::task::spawn_blocking(collect).await {
             Ok(collected) => collected,
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
@@ -207,7 +225,7 @@ impl Images {
 
     /// When to look at the disk. Not at once: an agent that was restarted doesn't know its pods yet.
     pub(crate) fn collections(&self) -> Interval {
-        let period = self.0.config.gc_period.max(Duration::from_millis(1));
+        let period = self.settings().config.gc_period.max(Duration::from_millis(1));
         let mut collections = tokio::time::interval_at(Instant::now() + period, period);
         collections.set_missed_tick_behavior(MissedTickBehavior::Delay);
         collections

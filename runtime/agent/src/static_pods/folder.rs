@@ -8,9 +8,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use husk_api::Problem;
+use husk_api::{Gates, Problem};
 use husk_core::io::PodUid;
 
+use super::StaticPodsConfig;
 use super::manifest::{self, Identity, StaticPod};
 
 /// What names of manifests end in. Whatever editors and tools leave beside them doesn't.
@@ -25,6 +26,7 @@ pub(super) struct Folder {
     path: PathBuf,
     node_name: String,
     settle: Duration,
+    gates: Gates,
     files: BTreeMap<OsString, Known>,
     wanted: BTreeMap<Identity, StaticPod>,
     /// Why the folder as a whole can't be read.
@@ -59,8 +61,9 @@ impl Stamp {
 
 impl Folder {
     /// A folder in which nothing was seen yet.
-    pub(super) fn new(path: PathBuf, node_name: String, settle: Duration) -> Self {
-        Self { path, node_name, settle, files: BTreeMap::new(), wanted: BTreeMap::new(), unreadable: None }
+    pub(super) fn new(config: StaticPodsConfig, node_name: String) -> Self {
+        let StaticPodsConfig { folder: path, settle, gates, .. } = config;
+        Self { path, node_name, settle, gates, files: BTreeMap::new(), wanted: BTreeMap::new(), unreadable: None }
     }
 
     /// The pods that are to run.
@@ -121,7 +124,7 @@ impl Folder {
                 }
             };
             known.stamp = Some(stamp);
-            match text(bytes, &path).and_then(|text| manifest::read(&text, &path, &self.node_name)) {
+            match text(bytes, &path).and_then(|text| manifest::read(&text, &path, &self.node_name, &self.gates)) {
                 Ok(pods) => (known.pods, known.problems) = (pods, Vec::new()),
                 Err(problems) => known.problems = few(problems, &path),
             }
@@ -246,7 +249,10 @@ mod tests {
         let place = tempfile::tempdir().expect("a folder");
         let file = place.path().join("a.yaml");
         let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: x}]}";
-        let mut folder = Folder::new(place.path().to_owned(), "node".into(), Duration::ZERO);
+        let mut folder = Folder::new(
+            StaticPodsConfig { settle: Duration::ZERO, ..StaticPodsConfig::new(place.path().to_owned()) },
+            "node".into(),
+        );
         let mut look = || {
             let settled = folder.list(Instant::now(), SystemTime::now());
             let problems = folder.choose(&HashSet::new()).len();

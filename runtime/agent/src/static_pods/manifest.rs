@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use husk_api::k8s::{Pod, Toleration};
-use husk_api::{DEFAULT_NAMESPACE, Document, Object, Problem};
+use husk_api::{DEFAULT_NAMESPACE, Document, Gates, Object, Problem};
 use husk_core::io::PodUid;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -47,11 +47,11 @@ impl StaticPod {
 }
 
 /// The pods of a manifest, or everything that is wrong with it.
-pub(super) fn read(text: &str, path: &Path, node_name: &str) -> Result<Vec<StaticPod>, Vec<Problem>> {
-    let decoded = husk_api::check(text, &path.display().to_string());
+pub(super) fn read(text: &str, path: &Path, node_name: &str, gates: &Gates) -> Result<Vec<StaticPod>, Vec<Problem>> {
+    let decoded = husk_api::check_for_agent(text, &path.display().to_string());
     let (mut pods, mut problems) = (Vec::new(), decoded.errors);
     for document in &decoded.documents {
-        match of(document, node_name) {
+        match of(document, node_name, gates) {
             Ok(pod) => pods.push(pod),
             Err(errors) => {
                 for (field, message) in errors {
@@ -69,13 +69,17 @@ pub(super) fn read(text: &str, path: &Path, node_name: &str) -> Result<Vec<Stati
             }
         }
     }
-    if problems.is_empty() { Ok(pods) } else { Err(problems) }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    decoded.warnings.iter().for_each(|warning| tracing::warn!(%warning, "static pod"));
+    Ok(pods)
 }
 
 /// Field and message of what is wrong.
 type FieldProblem = (String, String);
 
-fn of(document: &Document, node_name: &str) -> Result<StaticPod, Vec<FieldProblem>> {
+fn of(document: &Document, node_name: &str, gates: &Gates) -> Result<StaticPod, Vec<FieldProblem>> {
     let failed = |field: &str, message: String| vec![(field.to_owned(), message)];
     let Object::Pod(pod) = &document.object else {
         let kind = document.object.kind();
@@ -96,8 +100,12 @@ fn of(document: &Document, node_name: &str) -> Result<StaticPod, Vec<FieldProble
         return Err(failed("metadata.uid", "may have letters, digits and `-` only; leave it out".into()));
     }
     pod.status = None;
+    for (field, gate) in husk_api::drop_disabled_fields(&mut pod, gates) {
+        let gate = gate.name();
+        tracing::warn!(pod = name, field, gate, "static pod: a field is not taken: its feature gate is off");
+    }
     husk_api::default_pod(&mut pod);
-    let errors = husk_api::validate_pod(&pod);
+    let errors = husk_api::validate_pod_with(&pod, gates);
     if !errors.is_empty() {
         return Err(errors.into_iter().map(|error| (error.field.clone(), error.message())).collect());
     }
@@ -194,7 +202,7 @@ mod tests {
     use super::*;
 
     fn read_one(text: &str) -> Result<StaticPod, Vec<Problem>> {
-        read(text, Path::new("a.yaml"), "Edge-7").map(|mut pods| pods.remove(0))
+        read(text, Path::new("a.yaml"), "Edge-7", &Gates::default()).map(|mut pods| pods.remove(0))
     }
 
     fn pod(spec: &str) -> String {
@@ -218,7 +226,9 @@ mod tests {
 
     #[test]
     fn a_uid_is_made_from_what_the_pod_is() {
-        let uid = |text: &str, node: &str| read(text, Path::new("x.yaml"), node).expect("valid")[0].uid.clone();
+        let uid = |text: &str, node: &str| {
+            read(text, Path::new("x.yaml"), node, &Gates::default()).expect("valid")[0].uid.clone()
+        };
         let plain = pod("{containers: [{name: app, image: x}]}");
         let defaults_written = pod("{restartPolicy: Always, containers: [{image: x, name: app}]}");
         assert_eq!(uid(&plain, "a"), uid(&defaults_written, "a"));

@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use husk_api::Problem;
 use husk_api::k8s::Pod;
+use husk_api::{Gates, Problem};
 use husk_core::io::PodUid;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::broadcast::error::RecvError;
@@ -44,12 +44,14 @@ pub struct StaticPodsConfig {
     pub check: Duration,
     /// A file is taken when it has not changed for so long, and gone when it stayed away for so long.
     pub settle: Duration,
+    /// Features that are on.
+    pub gates: Gates,
 }
 
 impl StaticPodsConfig {
     /// A folder, with upstream's frequency.
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder, check: Duration::from_secs(20), settle: Duration::from_millis(500) }
+        Self { folder, check: Duration::from_secs(20), settle: Duration::from_millis(500), gates: Gates::default() }
     }
 }
 
@@ -72,7 +74,7 @@ impl StaticPods {
         let look = Arc::new(Notify::new());
         let (report, problems) = watch::channel(Vec::new());
         look.notify_one();
-        let folder = Folder::new(config.folder.clone(), node.node_name().to_owned(), config.settle);
+        let folder = Folder::new(config.clone(), node.node_name().to_owned());
         let keeper = Keeper {
             hints: Hints::new(config.folder.clone(), look.clone()),
             config,

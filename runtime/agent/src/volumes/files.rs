@@ -153,7 +153,9 @@ fn downward(item: &DownwardAPIVolumeFile, world: World<'_>) -> Result<String, St
     let value = match (&item.field_ref, &item.resource_field_ref) {
         (Some(field), _) => husk_api::field_value(&field.field_path, world.pod),
         // The container that is meant is named in the reference.
-        (None, Some(field)) => husk_api::resource_value(field, world.pod, &Container::default(), world.allocatable),
+        (None, Some(field)) => {
+            husk_api::resource_value(field, world.pod, &Container::default(), &world.machine.allocatable())
+        }
         (None, None) => return Ok(String::new()),
     };
     value.map_err(|error| error.to_string())

@@ -22,13 +22,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use husk_core::expansion::{Room, expand};
-use husk_core::spec::ResourceList;
 use husk_engine::Mount;
 use k8s_openapi::api::core::v1::{
     Container, EmptyDirVolumeSource, HostPathVolumeSource, Pod, PodSpec, Volume, VolumeMount,
 };
 
 use self::files::Files;
+use crate::machine::ThisMachine;
 use crate::references::References;
 
 pub(crate) use self::empty_dir::Limits;
@@ -61,7 +61,7 @@ pub(crate) struct World<'a> {
     /// Images that it mounts.
     pub(crate) images: &'a Mounted,
     /// What the node has.
-    pub(crate) allocatable: &'a ResourceList,
+    pub(crate) machine: &'a ThisMachine,
 }
 
 /// What is wrong with a volume: field and remedy.

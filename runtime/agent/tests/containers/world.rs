@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use husk_agent::{AgentConfig, ImageTable, ImagesConfig, LocalNode, MemoryReferences, Notice};
+use husk_agent::{AgentConfig, ImageTable, ImagesConfig, LocalNode, MemoryReferences, NodeLimits, Notice};
 use husk_api::{Wall, status_object};
 use husk_apiserver::{Api, Device, Key, Listener, Memory, Objects, RESOURCES, Resource, Shared, serve};
+use husk_core::backoff::BackoffConfig;
 use husk_core::io::PodUid;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
@@ -40,11 +41,14 @@ impl World {
             references: Arc::new(MemoryReferences::default()),
             node_name: "device".into(),
             // A container that crashes is back in a moment.
-            max_container_restart_period: Some(Duration::from_secs(1)),
+            limits: NodeLimits {
+                crash_loop: BackoffConfig::standard(Some(Duration::from_secs(1))),
+                ..NodeLimits::default()
+            },
         };
         let node = Arc::new(LocalNode::start(config).expect("an agent"));
         let objects = Objects::new(Arc::new(Memory::default()));
-        let device = Device { node_name: "device".into(), agent_version: "0.1.0".into() };
+        let device = Device { node_name: "device".into(), agent_version: "0.1.0".into(), ..Device::default() };
         let api = Api::new(objects.clone(), Arc::new(node.containers()), device);
         let tcp = Listener::tcp("127.0.0.1:0".parse().expect("an address")).await.expect("a port");
         let unix = Listener::unix(&folder.path().join("api.sock")).expect("a socket");

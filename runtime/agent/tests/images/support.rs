@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use husk_agent::{AgentConfig, ImageStore, ImageTable, ImagesConfig, LocalNode, MemoryReferences, Notice, PodHandle};
+use husk_agent::{
+    AgentConfig, ImageStore, ImageTable, ImagesConfig, LocalNode, MemoryReferences, NodeLimits, Notice, PodHandle,
+};
 use husk_core::io::PodUid;
 use husk_core::status::{ContainerState, ContainerStatus};
 use tempfile::TempDir;
@@ -67,7 +69,7 @@ impl Device {
             images_config,
             references: Arc::new(MemoryReferences::default()),
             node_name: "edge".into(),
-            max_container_restart_period: None,
+            limits: NodeLimits::default(),
         };
         LocalNode::start(config).expect("an agent")
     }

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use husk_agent::{AgentConfig, ImageTable, ImagesConfig, LocalNode, MemoryReferences, Notice};
+use husk_agent::{AgentConfig, ImageTable, ImagesConfig, LocalNode, MemoryReferences, NodeLimits, Notice};
 use husk_core::io::PodUid;
 use husk_core::status::PodStatus;
 use tokio::sync::broadcast::Receiver;
@@ -42,7 +42,7 @@ impl Node {
             images_config: ImagesConfig::default(),
             references: Arc::new(MemoryReferences::default()),
             node_name: "test".into(),
-            max_container_restart_period: None,
+            limits: NodeLimits::default(),
         };
         let node = LocalNode::start(config).expect("an agent");
         Self { notices: node.watch(), node, seen: Vec::new(), folder }

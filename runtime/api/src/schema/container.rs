@@ -19,7 +19,8 @@ pub(super) static CONTAINER: Object = object(
         field("name", Str),
         field("ports", List(&Object(&CONTAINER_PORT))),
         field("readinessProbe", Object(&PROBE)),
-        field("resizePolicy", List(&Object(&CONTAINER_RESIZE_POLICY))).warned("resources are not resized in place"),
+        field("resizePolicy", List(&Object(&CONTAINER_RESIZE_POLICY)))
+            .warned_alone("resources are not resized in place"),
         field("resources", Object(&RESOURCE_REQUIREMENTS)),
         field("restartPolicy", Str),
         field("restartPolicyRules", List(&Object(&CONTAINER_RESTART_RULE))),
@@ -50,7 +51,8 @@ pub(super) static EPHEMERAL_CONTAINER: Object = object(
         field("name", Str),
         field("ports", List(&Object(&CONTAINER_PORT))),
         field("readinessProbe", Object(&PROBE)),
-        field("resizePolicy", List(&Object(&CONTAINER_RESIZE_POLICY))).warned("resources are not resized in place"),
+        field("resizePolicy", List(&Object(&CONTAINER_RESIZE_POLICY)))
+            .warned_alone("resources are not resized in place"),
         field("resources", Object(&RESOURCE_REQUIREMENTS)),
         field("restartPolicy", Str),
         field("restartPolicyRules", List(&Object(&CONTAINER_RESTART_RULE))),
@@ -171,7 +173,7 @@ pub(super) static RESOURCE_REQUIREMENTS: Object = object(
     &[
         field("claims", List(&Object(&RESOURCE_CLAIM))).warned("no devices are allocated"),
         field("limits", Map(&Quantity)).only(&["memory"], Warned("only the limit of memory is enforced")),
-        field("requests", Map(&Quantity)).warned("they are checked against limits but reserve nothing"),
+        field("requests", Map(&Quantity)).warned_alone("they are checked against limits but reserve nothing"),
     ],
 );
 pub(super) static RESOURCE_CLAIM: Object = object("ResourceClaim", &[field("name", Str), field("request", Str)]);

@@ -71,8 +71,19 @@ pub(crate) enum Support {
     Honoured,
     /// It is taken, but has no effect; the text says what happens instead.
     Warned(&'static str),
+    /// The same for a pod that is run without an agent; an agent does what Kubernetes says.
+    WarnedAlone(&'static str),
     /// A manifest with it is refused; the text says what to do instead.
     Rejected(&'static str),
+}
+
+/// Who is to run the pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runner {
+    /// A command, which has no node to place pods on.
+    Alone,
+    /// An agent.
+    Agent,
 }
 
 /// What may stand in a field.
@@ -162,6 +173,10 @@ impl Field {
 
     const fn warned(self, what: &'static str) -> Self {
         self.with(Support::Warned(what))
+    }
+
+    const fn warned_alone(self, what: &'static str) -> Self {
+        self.with(Support::WarnedAlone(what))
     }
 
     const fn rejected(self, what: &'static str) -> Self {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1 as k8s;
 
 use super::errors::{Errors, Path};
-use super::gates::Gates;
 use super::pod::text;
 use super::{paths, placement};
+use crate::gates::Gates;
 
 /// Of a pod that stands in the API for a file on a node.
 pub(super) const MIRROR: &str = "kubernetes.io/config.mirror";

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1 as k8s;
 use super::errors::{Errors, Path};
 use super::pod::{text, unique};
 use super::{env, ephemeral, lifecycle, mounts, names, probe, resources, restart_rules, security};
+use crate::gates::Gates;
 
 /// What the rules for a container ask of its pod.
 pub(super) struct Scope<'a> {
@@ -17,6 +18,8 @@ pub(super) struct Scope<'a> {
     pub(super) claims: &'a BTreeSet<&'a str>,
     /// The pod's grace, in seconds.
     pub(super) grace: Option<i64>,
+    /// What is on.
+    pub(super) gates: &'a Gates,
 }
 
 /// All containers of a pod.
@@ -37,7 +40,7 @@ fn apps(scope: &Scope<'_>, path: &Path, errors: &mut Errors) {
         common(container, scope, &path, errors);
         unique(&container.name, &mut names, &path.child("name"), errors);
         long_running(container, scope, &path, errors);
-        restart_rules::validate(container, &path, errors);
+        restart_rules::validate(container, scope.gates, &path, errors);
     }
     host_ports(containers, path, errors);
 }
@@ -47,7 +50,7 @@ fn init(scope: &Scope<'_>, path: &Path, errors: &mut Errors) {
     for (index, container) in scope.spec.init_containers.iter().flatten().enumerate() {
         let at = path.index(index);
         common(container, scope, &at, errors);
-        restart_rules::validate_init(container, &at, errors);
+        restart_rules::validate_init(container, scope.gates, &at, errors);
         let name = container.name.as_str();
         if !name.is_empty() || names.contains(&name) {
             unique(name, &mut names, &at.child("name"), errors);

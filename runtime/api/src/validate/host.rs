@@ -3,9 +3,9 @@
 use k8s_openapi::api::core::v1 as k8s;
 
 use super::errors::{Errors, Path};
-use super::gates::Gates;
 use super::names;
 use super::pod::text;
+use crate::gates::{Gate, Gates};
 
 const MAX_HOSTNAME_OVERRIDE: usize = 64;
 
@@ -30,7 +30,7 @@ pub(super) fn host_users(spec: &k8s::PodSpec, gates: &Gates, path: &Path, errors
         return;
     }
     let rule = "when `hostUsers` is false";
-    let shares_network = spec.host_network == Some(true) && !gates.user_namespaces_host_network_support;
+    let shares_network = spec.host_network == Some(true) && !gates.has(Gate::UserNamespacesHostNetworkSupport);
     errors.forbidden_if(shares_network, &path.child("hostNetwork"), rule);
     errors.forbidden_if(spec.host_pid == Some(true), &path.child("HostPID"), rule);
     errors.forbidden_if(spec.host_ipc == Some(true), &path.child("HostIPC"), rule);

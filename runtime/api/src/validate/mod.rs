@@ -11,7 +11,6 @@ mod disks;
 mod env;
 mod ephemeral;
 mod errors;
-mod gates;
 mod host;
 mod lifecycle;
 mod metadata;
@@ -36,7 +35,6 @@ mod update;
 mod volumes;
 
 pub use errors::{ErrorKind, FieldError};
-pub use gates::{Gates, drop_disabled_fields};
 pub use objects::{ObjectRules, Report};
 pub use pod::{validate_pod, validate_pod_with};
 pub use update::{Subresource, validate_pod_update};

@@ -6,9 +6,9 @@ use k8s_openapi::api::core::v1 as k8s;
 
 use super::affinity::{label_keys, label_selector};
 use super::errors::{Errors, Path};
-use super::gates::Gates;
 use super::names;
 use super::pod::{text, unique};
+use crate::gates::{Gate, Gates};
 
 pub(super) fn readiness_gates(spec: &k8s::PodSpec, path: &Path, errors: &mut Errors) {
     for (index, gate) in spec.readiness_gates.iter().flatten().enumerate() {
@@ -58,7 +58,7 @@ pub(super) fn tolerations(tolerations: &[k8s::Toleration], gates: &Gates, path: 
             "Exists" => {
                 errors.invalid_if(!value.is_empty(), &operator_path, "value must be empty when `operator` is 'Exists'");
             }
-            "Lt" | "Gt" if gates.taint_toleration_comparison_operators => {
+            "Lt" | "Gt" if gates.has(Gate::TaintTolerationComparisonOperators) => {
                 whole_number(value, &path.child("value"), errors);
             }
             "Lt" | "Gt" => errors.not_supported(&operator_path, &["Equal", "Exists", "Lt", "Gt"]),

@@ -6,10 +6,10 @@ use k8s_openapi::api::core::v1 as k8s;
 
 use super::container::{self, Scope};
 use super::errors::{ErrorKind, Errors, FieldError, Path};
-use super::gates::Gates;
 use super::{
     affinity, annotations, host, metadata, names, network, os, placement, pod_resources, resources, security, volumes,
 };
+use crate::gates::Gates;
 
 /// Everything that keeps a pod from being created, by the rules that Husk runs with.
 pub fn validate_pod(pod: &k8s::Pod) -> Vec<FieldError> {
@@ -62,7 +62,7 @@ fn validate_spec(
 ) {
     let volumes = volumes::validate(spec, metadata, &path.child("volumes"), errors);
     let claims = resources::pod_claims(spec, metadata, &path.child("resourceClaims"), errors);
-    let scope = Scope { spec, volumes: &volumes, claims: &claims, grace: spec.termination_grace_period_seconds };
+    let scope = Scope { spec, volumes: &volumes, claims: &claims, grace: spec.termination_grace_period_seconds, gates };
     container::validate_all(&scope, path, errors);
     if let Some(written) = &spec.resources {
         pod_resources::validate(written, &scope, &path.child("resources"), errors);

@@ -7,12 +7,12 @@ use k8s_openapi::api::core::v1 as k8s;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::errors::{Errors, Path};
-use super::gates::Gates;
 use super::pod::{metadata_and_spec, text};
 use super::same::equal;
 use super::update::{is_mirror, object_meta, with_identity};
 use crate::core_spec;
 use crate::defaults::default_pod;
+use crate::gates::Gates;
 
 type Amounts = BTreeMap<String, Quantity>;
 

@@ -6,10 +6,10 @@ use k8s_openapi::api::core::v1 as k8s;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::errors::{Errors, FieldError, Path};
-use super::gates::Gates;
 use super::pod::{metadata_and_spec, text, trimmed_image};
 use super::same::equal;
 use super::{annotations, metadata, placement, resize};
+use crate::gates::Gates;
 
 const ONLY_THESE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
     `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\

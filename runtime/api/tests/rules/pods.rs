@@ -1,6 +1,6 @@
 //! Pods as they are created.
 
-use husk_api::Gates;
+use husk_api::{Gate, Gates};
 use serde_json::{Value, json};
 
 use super::{check, container, spec};
@@ -122,7 +122,7 @@ fn containers() {
         patch["spec"]["os"] = os;
         patch
     };
-    let gates = Gates { container_stop_signals: true, ..Gates::UPSTREAM };
+    let gates = Gates::UPSTREAM.with(Gate::ContainerStopSignals, true);
     check(
         &[
             ("validateStopSignal", signal(json!({"name": ""})), &["Required spec.os.name: "]),
@@ -219,7 +219,7 @@ fn placement() {
         "matchExpressions": [{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Exists"}],
     });
     let toleration = |value: &str| spec(json!({"tolerations": [{"key": "k", "operator": "Lt", "value": value}]}));
-    let gates = Gates { taint_toleration_comparison_operators: true, ..Gates::UPSTREAM };
+    let gates = Gates::UPSTREAM.with(Gate::TaintTolerationComparisonOperators, true);
     let not_canonical = "Invalid spec.tolerations[0].value: must be a valid decimal integer in canonical form";
     check(
         &[

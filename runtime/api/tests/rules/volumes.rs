@@ -1,6 +1,6 @@
 //! Volumes, their sources and mounts.
 
-use husk_api::Gates;
+use husk_api::{Gate, Gates};
 use serde_json::{Value, json};
 
 use super::{check, container, spec};
@@ -109,7 +109,7 @@ fn projections() {
     let account = |sources: Value| {
         spec(json!({"serviceAccountName": "a", "volumes": [{"name": "v", "projected": {"sources": sources}}]}))
     };
-    let gates = Gates { cluster_trust_bundle_projection: true, pod_certificate_request: true, ..Gates::UPSTREAM };
+    let gates = Gates::UPSTREAM.with(Gate::ClusterTrustBundleProjection, true).with(Gate::PodCertificateRequest, true);
     check(
         &[
             (

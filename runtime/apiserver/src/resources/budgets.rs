@@ -28,6 +28,7 @@ pub(crate) static BUDGETS: Resource = Resource {
                 json!({"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0});
         },
         prepare_update: typed::keep_status,
+        drop_disabled: typed::all_enabled,
         settle: typed::settled,
         validate: typed::validate::<PodDisruptionBudget>,
         validate_update: typed::validate_update::<PodDisruptionBudget>,

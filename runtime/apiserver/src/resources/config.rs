@@ -26,6 +26,7 @@ pub static CONFIG_MAPS: Resource = Resource {
         default: typed::as_it_is,
         prepare_create: typed::as_it_is,
         prepare_update: typed::keep_nothing,
+        drop_disabled: typed::all_enabled,
         settle: typed::settled,
         validate: typed::validate::<ConfigMap>,
         validate_update: typed::validate_update::<ConfigMap>,
@@ -67,6 +68,7 @@ pub static SECRETS: Resource = Resource {
             }
             Vec::new()
         },
+        drop_disabled: typed::all_enabled,
         settle: typed::settled,
         validate: typed::validate::<Secret>,
         validate_update: typed::validate_update::<Secret>,

@@ -23,6 +23,7 @@ pub(crate) static EVENTS: Resource = Resource {
         default: typed::as_it_is,
         prepare_create: typed::as_it_is,
         prepare_update: typed::keep_nothing,
+        drop_disabled: typed::all_enabled,
         settle: typed::settled,
         validate: typed::validate::<Event>,
         validate_update: typed::validate_update::<Event>,

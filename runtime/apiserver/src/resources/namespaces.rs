@@ -35,6 +35,7 @@ pub(crate) static NAMESPACES: Resource = Resource {
             new["spec"] = old["spec"].clone();
             typed::keep_status(old, new, door)
         },
+        drop_disabled: typed::all_enabled,
         settle: typed::settled,
         validate: typed::validate::<Namespace>,
         validate_update: typed::validate_update::<Namespace>,

@@ -28,6 +28,7 @@ pub static NODES: Resource = Resource {
         default: typed::as_it_is,
         prepare_create: typed::as_it_is,
         prepare_update: typed::keep_status,
+        drop_disabled: typed::all_enabled,
         settle: typed::settled,
         validate: typed::validate::<Node>,
         validate_update: typed::validate_update::<Node>,

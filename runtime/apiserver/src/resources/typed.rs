@@ -33,7 +33,7 @@ fn written(path: &str) -> String {
 }
 
 /// Everything that is wrong with a new object.
-pub(super) fn validate<T: DeserializeOwned + ObjectRules>(object: &Value) -> Vec<FieldError> {
+pub(super) fn validate<T: DeserializeOwned + ObjectRules>(object: &Value, _: &Device) -> Vec<FieldError> {
     match T::deserialize(object) {
         Ok(object) => object.validate(),
         Err(error) => vec![malformed(&error)],
@@ -41,7 +41,12 @@ pub(super) fn validate<T: DeserializeOwned + ObjectRules>(object: &Value) -> Vec
 }
 
 /// Everything that is wrong with a change.
-pub(super) fn validate_update<T: DeserializeOwned + ObjectRules>(old: &Value, new: &Value, _: Door) -> Vec<FieldError> {
+pub(super) fn validate_update<T: DeserializeOwned + ObjectRules>(
+    old: &Value,
+    new: &Value,
+    _: Door,
+    _: &Device,
+) -> Vec<FieldError> {
     match (T::deserialize(old), T::deserialize(new)) {
         (Ok(old), Ok(new)) => new.validate_update(&old),
         (Err(error), _) | (_, Err(error)) => vec![malformed(&error)],
@@ -73,6 +78,11 @@ pub(super) fn keep_nothing(_: &Value, _: &mut Value, _: Door) -> Vec<String> {
 
 /// Nothing has to be set.
 pub(super) fn as_it_is(_: &mut Value) {}
+
+/// No feature is off that has fields there.
+pub(super) fn all_enabled(_: Option<&Value>, _: &mut Value, _: &Device) -> Vec<String> {
+    Vec::new()
+}
 
 /// Nothing follows from the device.
 pub(super) fn settled(_: &mut Value, _: &Device) {}

@@ -34,7 +34,7 @@ impl Server {
         let folder = tempfile::tempdir().expect("a folder");
         let objects = Objects::new(Arc::new(memory)).with("events", Arc::new(Memory::default()));
         let processes = Arc::new(Processes::new(objects.clone()));
-        let device = Device { node_name: NODE.into(), agent_version: "0.1.0".into() };
+        let device = Device { node_name: NODE.into(), agent_version: "0.1.0".into(), ..Device::default() };
         let api = Api::new(objects.clone(), processes.clone(), device);
         let tcp = Listener::tcp("127.0.0.1:0".parse().expect("an address")).await.expect("a port");
         let unix = Listener::unix(&folder.path().join("api.sock")).expect("a socket");

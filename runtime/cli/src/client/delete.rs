@@ -3,31 +3,21 @@
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::choice::{Choice, Placed};
 use super::connection::{Agent, Ask, Connection};
 use super::duration::{Span, within};
 use super::failure::{Failure, each};
-use super::files::{Files, named};
+use super::files::named;
 use super::follow::until_gone;
 use super::output::{Form, line, text};
-use super::resources::Resources;
-use super::target::{Namespace, Selectors, Target, found, targets};
+use super::target::Target;
 use crate::out::err;
 
 /// What `husk delete` is asked.
 #[derive(Args, Debug)]
 pub(crate) struct Delete {
-    /// What: `pod web`, `pod/web cm/settings`, `pods -l app=web`, `pods --all`
-    #[arg(value_name = "TYPE[/NAME] [NAME]", required_unless_present = "filename")]
-    what: Vec<String>,
     #[command(flatten)]
-    files: Files,
-    #[command(flatten)]
-    namespace: Namespace,
-    /// In all namespaces
-    #[arg(short = 'A', long)]
-    all_namespaces: bool,
-    #[command(flatten)]
-    selectors: Selectors,
+    choice: Choice,
     /// All of them
     #[arg(long)]
     all: bool,
@@ -69,14 +59,17 @@ impl Delete {
             return Err(Failure::other("unexpected -o output mode. We only support '-o name'"));
         }
         let agent = self.connection.agent();
-        let chosen = self.chosen(&agent).await?;
+        let chosen = self.choice.objects(&agent, self.all).await?;
+        if chosen.is_empty() {
+            line("No resources found")?;
+        }
         if self.force {
             err(
                 "Warning: Immediate deletion does not wait for confirmation that the running resource has been terminated. The resource may continue to run on the cluster indefinitely.",
             );
         }
         let mut going = Vec::new();
-        let deleted = each(chosen, async |(target, namespace): (Target, Option<String>)| {
+        let deleted = each(chosen, async |(target, namespace): Placed| {
             match self.delete(&agent, &target, namespace.as_deref()).await {
                 Ok(uid) => {
                     self.tell(&target)?;
@@ -103,37 +96,7 @@ impl Delete {
     }
 
     fn is_of_many(&self) -> bool {
-        self.all || !self.selectors.is_empty()
-    }
-
-    /// Everything that is to go, by name.
-    async fn chosen(&self, agent: &Agent) -> Result<Vec<(Target, Option<String>)>, Failure> {
-        let resources = Resources::of(agent).await?;
-        if !self.files.is_empty() {
-            return self.files.targets(&resources, &self.namespace);
-        }
-        let targets = targets(&resources, &self.what)?;
-        let has_names = targets.iter().any(|target| target.name.is_some());
-        if has_names && self.is_of_many() {
-            return Err(Failure::other("name cannot be provided when a selector is specified"));
-        }
-        if has_names && self.all_namespaces {
-            return Err(Failure::other("a resource cannot be retrieved by name across all namespaces"));
-        }
-        if !has_names && !self.is_of_many() {
-            return Err(Failure::other("resource(s) were provided, but no name was specified"));
-        }
-        if has_names {
-            let namespace = Some(self.namespace.name().to_owned());
-            return Ok(targets.into_iter().map(|target| (target, namespace.clone())).collect());
-        }
-        let namespace = (!self.all_namespaces).then(|| self.namespace.name());
-        let found = found(agent, &targets, namespace, &self.selectors).await?;
-        if found.is_empty() {
-            line("No resources found")?;
-        }
-        let own = |object: &Value| object["metadata"]["namespace"].as_str().map(str::to_owned);
-        Ok(found.into_iter().map(|(target, object)| (target, own(&object))).collect())
+        self.all || !self.choice.selectors.is_empty()
     }
 
     /// The grace that is asked for; none for that of the object.

@@ -6,6 +6,7 @@ use clap::Args;
 use husk_api::{Problem, Written};
 
 use super::failure::{Cause, Failure};
+use super::images;
 use super::output::{name_of, text};
 use super::resources::{Resource, Resources};
 use super::target::{Namespace, Target};
@@ -76,7 +77,10 @@ impl Files {
                         warnings.extend(checked.warnings);
                         errors.extend(checked.errors);
                     }
-                    objects.extend(written.into_iter().map(|written| Found { file: file.clone(), written }));
+                    for mut written in written {
+                        errors.extend(images::make_absolute(&mut written, &path, &file));
+                        objects.push(Found { file: file.clone(), written });
+                    }
                 }
                 Ok(written) => objects.extend(written.into_iter().map(|written| Found { file: file.clone(), written })),
                 Err(found) => errors.extend(found),

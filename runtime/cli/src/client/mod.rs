@@ -3,6 +3,7 @@
 //! One verb, one file. [`connection`] is the way to the agent, [`output`] and [`table`] are forms of output.
 
 mod apply;
+mod choice;
 mod connection;
 mod containers;
 mod create;
@@ -18,6 +19,7 @@ mod follow;
 mod get;
 mod happenings;
 mod help;
+mod images;
 mod jsonpath;
 mod logs;
 mod output;

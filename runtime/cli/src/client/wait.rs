@@ -5,15 +5,16 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::Value;
 
+use super::choice::{Choice, Placed};
 use super::connection::{Agent, Connection};
 use super::duration::{Span, within};
 use super::failure::{Failure, each};
-use super::files::{Files, named};
+use super::files::named;
 use super::follow::{until, until_gone};
 use super::jsonpath::{self, JsonPath};
 use super::output::{line, text};
-use super::resources::{Resources, items};
-use super::target::{Namespace, Selectors, Target, found, targets};
+use super::resources::items;
+use super::target::Target;
 
 /// What a negative time means.
 const WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -21,21 +22,11 @@ const WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// What `husk wait` is asked.
 #[derive(Args, Debug)]
 pub(crate) struct Wait {
-    /// What: `pod web`, `pod/web pod/db`, `pods -l app=web`, `pods --all`
-    #[arg(value_name = "TYPE[/NAME] [NAME]", required_unless_present = "filename")]
-    what: Vec<String>,
+    #[command(flatten)]
+    choice: Choice,
     /// condition=Ready, condition=Ready=False, jsonpath='{.status.phase}'=Running, create, delete
     #[arg(long = "for", value_name = "WHAT", value_parser = Wanted::parse)]
     wanted: Wanted,
-    #[command(flatten)]
-    files: Files,
-    #[command(flatten)]
-    namespace: Namespace,
-    /// In all namespaces
-    #[arg(short = 'A', long)]
-    all_namespaces: bool,
-    #[command(flatten)]
-    selectors: Selectors,
     /// All of them
     #[arg(long)]
     all: bool,
@@ -116,11 +107,11 @@ impl Wait {
             time => Some(time.unsigned_abs()),
         };
         let deadline = tokio::time::Instant::now() + time.unwrap_or(WEEK);
-        let chosen = self.chosen(&agent).await?;
+        let chosen = self.choice.objects(&agent, self.all).await?;
         if chosen.is_empty() {
             return Err(Failure::other("no matching resources found"));
         }
-        each(&chosen, async |(target, namespace): &(Target, Option<String>)| {
+        each(&chosen, async |(target, namespace): &Placed| {
             let name = target.name.as_deref().unwrap_or_default();
             let late = || {
                 Failure::Other(format!("timed out waiting for the condition on {}/{name}", target.resource.qualified()))
@@ -132,25 +123,6 @@ impl Wait {
             }
         })
         .await
-    }
-
-    async fn chosen(&self, agent: &Agent) -> Result<Vec<(Target, Option<String>)>, Failure> {
-        let resources = Resources::of(agent).await?;
-        if !self.files.is_empty() {
-            return self.files.targets(&resources, &self.namespace);
-        }
-        let targets = targets(&resources, &self.what)?;
-        if targets.iter().any(|target| target.name.is_some()) {
-            let namespace = Some(self.namespace.name().to_owned());
-            return Ok(targets.into_iter().map(|target| (target, namespace.clone())).collect());
-        }
-        if !self.all && self.selectors.is_empty() {
-            return Err(Failure::other("resource(s) were provided, but no name was specified"));
-        }
-        let namespace = (!self.all_namespaces).then(|| self.namespace.name());
-        let found = found(agent, &targets, namespace, &self.selectors).await?;
-        let own = |object: &Value| object["metadata"]["namespace"].as_str().map(str::to_owned);
-        Ok(found.into_iter().map(|(target, object)| (target, own(&object))).collect())
     }
 
     async fn one(&self, agent: &Agent, target: &Target, namespace: Option<&str>) -> Result<Met, Failure> {

@@ -18,7 +18,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use husk_agent::{AgentConfig, AgentError, ImageTable, ImagesConfig, LocalNode, MemoryReferences, Trouble};
+use husk_agent::{AgentConfig, AgentError, ImageTable, ImagesConfig, LocalNode, MemoryReferences, NodeLimits, Trouble};
+use husk_core::backoff::BackoffConfig;
 use husk_engine::EngineError;
 
 use self::data::Data;
@@ -126,7 +127,10 @@ impl Run {
             images_config: ImagesConfig::default(),
             references: Arc::new(references),
             node_name: "husk".into(),
-            max_container_restart_period: self.max_container_restart_period.map(|span| span.0),
+            limits: NodeLimits {
+                crash_loop: BackoffConfig::standard(self.max_container_restart_period.map(|span| span.0)),
+                ..NodeLimits::default()
+            },
         };
         match LocalNode::start(config.clone()) {
             // A cache that nobody asked for is no reason not to run.

@@ -1,8 +1,12 @@
 //! Pods.
 
 mod doors;
+mod mirrors;
 
-use husk_api::{FieldError, Gates, PodRow, default_pod, read_pod, validate_pod, validate_pod_update};
+use husk_api::{
+    FieldError, Gates, PodRow, default_pod, drop_disabled_fields, gates_with_used, read_pod, validate_pod_update,
+    validate_pod_with,
+};
 use husk_core::qos;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -42,8 +46,9 @@ pub static PODS: Resource = Resource {
         default: |json| with_pod(json, default_pod),
         prepare_create,
         prepare_update: doors::prepare_update,
+        drop_disabled,
         settle: bind,
-        validate: |json| Pod::deserialize(json).map_or_else(|error| vec![malformed(&error)], |pod| validate_pod(&pod)),
+        validate,
         validate_update,
         removal: Removal::Graceful,
     },
@@ -130,7 +135,35 @@ fn bind(pod: &mut Value, device: &Device) {
     }
 }
 
-fn validate_update(old: &Value, new: &Value, door: Door) -> Vec<FieldError> {
+/// Fields of features that are off.
+fn drop_disabled(old: Option<&Value>, new: &mut Value, device: &Device) -> Vec<String> {
+    let gates = gates_for(old, device);
+    let mut dropped = Vec::new();
+    with_pod(new, |pod| dropped = drop_disabled_fields(pod, &gates));
+    dropped
+        .into_iter()
+        .map(|(field, gate)| format!("{field}: it is not taken: the feature gate {} is off", gate.name()))
+        .collect()
+}
+
+/// What a pod uses already stays.
+fn gates_for(old: Option<&Value>, device: &Device) -> Gates {
+    match old.map(Pod::deserialize) {
+        Some(Ok(old)) => gates_with_used(&old, &device.gates),
+        _ => device.gates,
+    }
+}
+
+fn validate(new: &Value, device: &Device) -> Vec<FieldError> {
+    let mut errors = mirrors::created(new);
+    match Pod::deserialize(new) {
+        Ok(pod) => errors.extend(validate_pod_with(&pod, &device.gates)),
+        Err(error) => errors.push(malformed(&error)),
+    }
+    errors
+}
+
+fn validate_update(old: &Value, new: &Value, door: Door, device: &Device) -> Vec<FieldError> {
     let subresource = match door {
         Door::EphemeralContainers => husk_api::Subresource::EphemeralContainers,
         Door::Resize => husk_api::Subresource::Resize,
@@ -139,7 +172,12 @@ fn validate_update(old: &Value, new: &Value, door: Door) -> Vec<FieldError> {
         _ => husk_api::Subresource::None,
     };
     match (Pod::deserialize(old), Pod::deserialize(new)) {
-        (Ok(old), Ok(new)) => validate_pod_update(&old, &new, subresource, &Gates::default()),
+        (Ok(before), Ok(after)) => {
+            let gates = gates_with_used(&before, &device.gates);
+            let mut errors = mirrors::changed(old, new);
+            errors.extend(validate_pod_update(&before, &after, subresource, &gates));
+            errors
+        }
         (Err(error), _) | (_, Err(error)) => vec![malformed(&error)],
     }
 }

@@ -12,30 +12,20 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use self::text::Text;
+use super::choice::Choice;
 use super::connection::{Agent, Ask, Connection};
 use super::failure::Failure;
-use super::files::Files;
 use super::happenings::{interval, order};
 use super::output::{self, name_of, text};
 use super::query::Query;
 use super::resources::{Resources, items};
-use super::target::{Namespace, Selectors, Target, found, targets};
+use super::target::{Selectors, Target, found};
 
 /// What `husk describe` is asked.
 #[derive(Args, Debug)]
 pub(crate) struct Describe {
-    /// What: `pod web`, `pod/web cm/settings`, `pods -l app=web`, or the beginning of a name
-    #[arg(value_name = "TYPE[/NAME] [NAME]", required_unless_present = "filename")]
-    what: Vec<String>,
     #[command(flatten)]
-    files: Files,
-    #[command(flatten)]
-    namespace: Namespace,
-    /// In all namespaces
-    #[arg(short = 'A', long)]
-    all_namespaces: bool,
-    #[command(flatten)]
-    selectors: Selectors,
+    choice: Choice,
     /// With what happened to it
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     show_events: bool,
@@ -49,26 +39,11 @@ impl Describe {
         let agent = self.connection.agent();
         let resources = Resources::of(&agent).await?;
         let mut described = Vec::new();
-        if self.files.is_empty() {
-            let targets = targets(&resources, &self.what)?;
-            if self.all_namespaces && targets.iter().any(|target| target.name.is_some()) {
-                return Err(Failure::other("a resource cannot be retrieved by name across all namespaces"));
-            }
-            let namespace = (!self.all_namespaces).then(|| self.namespace.name());
-            for target in targets {
-                described.extend(self.matching(&agent, &target, namespace).await?);
-            }
-        } else {
-            for (target, namespace) in self.files.targets(&resources, &self.namespace)? {
-                let object = agent.json(Ask::get(target.path(namespace.as_deref()))).await?;
-                described.push((target, object));
-            }
+        for (target, namespace) in self.choice.targets(&resources)? {
+            described.extend(self.matching(&agent, &target, namespace.as_deref()).await?);
         }
         if described.is_empty() {
-            crate::out::err(match self.all_namespaces {
-                true => "No resources found".to_owned(),
-                false => format!("No resources found in {} namespace.", self.namespace.name()),
-            });
+            crate::out::err(self.choice.nothing(true));
         }
         for (index, (target, object)) in described.iter().enumerate() {
             if index > 0 {
@@ -87,8 +62,8 @@ impl Describe {
         target: &Target,
         namespace: Option<&str>,
     ) -> Result<Vec<(Target, Value)>, Failure> {
-        match found(agent, std::slice::from_ref(target), namespace, &self.selectors).await {
-            Err(error) if error.is_not_found() && target.name.is_some() => {
+        match found(agent, std::slice::from_ref(target), namespace, &self.choice.selectors).await {
+            Err(error) if error.is_not_found() && target.name.is_some() && !self.choice.is_from_files() => {
                 let prefix = target.name.as_deref().unwrap_or_default();
                 let all = Target { name: None, ..target.clone() };
                 let mut found = found(agent, &[all], namespace, &Selectors::default()).await?;

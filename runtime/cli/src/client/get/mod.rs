@@ -8,14 +8,14 @@ use clap::Args;
 use serde_json::Value;
 
 use self::rows::Rows;
+use crate::client::choice::{Choice, Placed};
 use crate::client::connection::{Agent, Ask, Connection};
 use crate::client::failure::Failure;
-use crate::client::files::Files;
 use crate::client::output::{Form, Printer, line, text};
 use crate::client::query::Query;
 use crate::client::resources::{Resource, Resources, items};
 use crate::client::stream::Watch;
-use crate::client::target::{Namespace, Selectors, Target, targets};
+use crate::client::target::Target;
 use crate::out::err;
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
@@ -25,18 +25,8 @@ const PAGE: usize = 500;
 /// What `husk get` is asked.
 #[derive(Args, Debug)]
 pub(crate) struct Get {
-    /// What: `pods`, `po web db`, `pod/web cm/settings`, `pods,cm`, `all`
-    #[arg(value_name = "TYPE[/NAME] [NAME]", required_unless_present = "filename")]
-    what: Vec<String>,
     #[command(flatten)]
-    files: Files,
-    #[command(flatten)]
-    namespace: Namespace,
-    /// In all namespaces
-    #[arg(short = 'A', long)]
-    all_namespaces: bool,
-    #[command(flatten)]
-    selectors: Selectors,
+    choice: Choice,
     /// The form: json, yaml, name, wide, jsonpath=TEMPLATE, custom-columns=HEADING:PATH,…
     #[arg(short, long, value_name = "FORM", value_parser = Form::parse, default_value = "", hide_default_value = true)]
     output: Form,
@@ -76,15 +66,8 @@ impl Get {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let agent = self.connection.agent();
         let resources = Resources::of(&agent).await?;
-        let targets = if self.files.is_empty() {
-            targets(&resources, &self.what)?.into_iter().map(|target| (target, None)).collect()
-        } else {
-            self.files.targets(&resources, &self.namespace)?
-        };
-        if self.all_namespaces && targets.iter().any(|(target, _)| target.name.is_some()) {
-            return Err(Failure::other("a resource cannot be retrieved by name across all namespaces"));
-        }
-        if !self.selectors.is_empty() && targets.iter().any(|(target, _)| target.name.is_some()) {
+        let targets = self.choice.targets(&resources)?;
+        if !self.choice.selectors.is_empty() && targets.iter().any(|(target, _)| target.name.is_some()) {
             return Err(Failure::other("name cannot be provided when a selector is specified"));
         }
         if self.watch || self.watch_only {
@@ -100,16 +83,8 @@ impl Get {
         Printer::new(self.output.clone()).keep_managed_fields(self.show_managed_fields).no_headers(self.no_headers)
     }
 
-    fn namespace_of<'a>(&'a self, own: &'a Option<String>) -> Option<&'a str> {
-        match own {
-            _ if self.all_namespaces => None,
-            Some(namespace) => Some(namespace),
-            None => Some(self.namespace.name()),
-        }
-    }
-
     fn ask<'a>(&self, target: &Target, own: &Option<String>, query: Query) -> Ask<'a> {
-        Ask::get(target.path(self.namespace_of(own))).query(query)
+        Ask::get(target.path(own.as_deref())).query(query)
     }
 
     /// Whether an error is one to go on after: told at the end.
@@ -121,7 +96,7 @@ impl Get {
         }
     }
 
-    async fn objects(&self, agent: &Agent, targets: Vec<(Target, Option<String>)>) -> Result<(), Failure> {
+    async fn objects(&self, agent: &Agent, targets: Vec<Placed>) -> Result<(), Failure> {
         let mut found = Vec::new();
         let mut missing = Vec::new();
         for (target, own) in &targets {
@@ -159,15 +134,15 @@ impl Get {
         loop {
             let next = pages.last().map(|page| text(&page["metadata"]["continue"])).filter(|next| !next.is_empty());
             let query = match next {
-                Some(next) => self.selectors.query().with("limit", PAGE).with("continue", next),
-                None if pages.is_empty() => self.selectors.query().with("limit", PAGE),
+                Some(next) => self.choice.selectors.query().with("limit", PAGE).with("continue", next),
+                None if pages.is_empty() => self.choice.selectors.query().with("limit", PAGE),
                 None => return Ok(pages),
             };
             pages.push(agent.json(self.ask(target, own, query).accept(accept)).await?);
         }
     }
 
-    async fn tables(&self, agent: &Agent, targets: &[(Target, Option<String>)], is_wide: bool) -> Result<(), Failure> {
+    async fn tables(&self, agent: &Agent, targets: &[Placed], is_wide: bool) -> Result<(), Failure> {
         let kinds: BTreeSet<String> = targets.iter().map(|(target, _)| target.resource.qualified()).collect();
         let shows_kind = self.show_kind || kinds.len() > 1;
         let mut missing = Vec::new();
@@ -198,7 +173,7 @@ impl Get {
         }
         tables.retain(|(_, rows)| !rows.is_empty());
         if tables.is_empty() && missing.is_empty() && !self.ignore_not_found {
-            err(self.nothing(targets.iter().any(|(target, _)| target.resource.is_namespaced)));
+            err(self.choice.nothing(targets.iter().any(|(target, _)| target.resource.is_namespaced)));
         }
         for (index, (_, mut rows)) in tables.into_iter().enumerate() {
             if index > 0 {
@@ -209,14 +184,7 @@ impl Get {
         told(missing)
     }
 
-    fn nothing(&self, is_namespaced: bool) -> String {
-        if self.all_namespaces || !is_namespaced {
-            return "No resources found".into();
-        }
-        format!("No resources found in {} namespace.", self.namespace.name())
-    }
-
-    async fn watch(&self, agent: &Agent, targets: &[(Target, Option<String>)]) -> Result<(), Failure> {
+    async fn watch(&self, agent: &Agent, targets: &[Placed]) -> Result<(), Failure> {
         let [(target, own)] = targets else {
             return Err(Failure::Other(format!(
                 "watch is only supported on individual resources and resource collections - {} resources were found",
@@ -228,7 +196,7 @@ impl Get {
         // A watch is one of a collection.
         let selectors = match &target.name {
             Some(name) => Query::default().with("fieldSelector", format!("metadata.name={name}")),
-            None => self.selectors.query(),
+            None => self.choice.selectors.query(),
         };
         let first = match &target.name {
             Some(_) => vec![agent.json(self.ask(target, own, Query::default()).accept(accept)).await?],

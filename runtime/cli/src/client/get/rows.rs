@@ -35,7 +35,7 @@ impl<'a> Rows<'a> {
 
     /// Whether a column stands before those of the server.
     fn shows_namespace(&self) -> bool {
-        self.get.all_namespaces && self.resource.is_namespaced
+        self.get.choice.all_namespaces && self.resource.is_namespaced
     }
 
     pub(super) fn add(&mut self, table: &Value) {
