@@ -3,6 +3,7 @@
 //! Whatever takes time runs in a task of its own and answers through a channel; the core itself is only ever touched from here.
 
 mod containers;
+mod disks;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -18,6 +19,7 @@ use husk_engine::{Container, Engine, StartError};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
+use self::disks::Disks;
 use crate::addresses::Addresses;
 use crate::clock::Clock;
 use crate::histories::Histories;
@@ -112,6 +114,7 @@ pub(crate) struct Driver {
     hooks: HashMap<(InstanceRef, Hook), AbortHandle>,
     updating: Updating,
     turns: Turns,
+    disks: Disks,
     answer: mpsc::UnboundedSender<Answer>,
     answers: mpsc::UnboundedReceiver<Answer>,
     notices: broadcast::Sender<Notice>,
@@ -144,6 +147,7 @@ impl Driver {
             hooks: HashMap::new(),
             updating: Updating::No,
             turns: Turns::default(),
+            disks: Disks::default(),
             answer,
             answers,
             notices,
@@ -179,6 +183,7 @@ impl Driver {
     /// Runs until nobody gives commands any more.
     pub(crate) async fn run(mut self, mut commands: mpsc::UnboundedReceiver<Command>) {
         let mut collection = self.ground.images.collections();
+        let mut looks = disks::looks();
         let mut changes = self.ground.references.changes();
         loop {
             while self.carry_out_all() {}
@@ -202,6 +207,7 @@ impl Driver {
                 Ok(()) = changes.changed() => self.references_changed(),
                 () = sleep => self.node.advance(self.now()),
                 _ = collection.tick() => self.collect_images(),
+                _ = looks.tick() => self.look_at_disks(),
             }
         }
     }

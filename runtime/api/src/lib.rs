@@ -47,7 +47,7 @@ pub use object::{DEFAULT_NAMESPACE, Object, pod_of};
 pub use placement::{label_selector, node_demand, taint, toleration};
 pub use printing::PodRow;
 pub use problem::Problem;
-pub use raw::{PodReading, RawObject, json_of_yaml, read_pod};
+pub use raw::{PodReading, RawObject, json_of_json, json_of_yaml, read_pod};
 pub use status_object::{Wall, status_object};
 pub use validate::{
     ErrorKind, FieldError, ObjectRules, Report, Subresource, validate_pod, validate_pod_update, validate_pod_with,

@@ -4,15 +4,19 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value as Json;
 
 use crate::decode::typed_leniently;
+use crate::json;
 use crate::problem::Problem;
 use crate::schema::{KINDS, Runner};
 use crate::strict::{self, Findings, Found, NOT_SUPPORTED, What};
 use crate::tree::{Node, Value};
 use crate::validate::{ErrorKind, FieldError};
-use crate::yaml;
+use crate::yaml::{self, MAX_DEPTH, MAX_VALUES};
 
-/// A YAML document as JSON.
-#[derive(Clone, Debug, PartialEq)]
+/// More repeated keys are not told.
+const MOST_REPEATED: usize = 32;
+
+/// A document as JSON.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RawObject {
     /// What stands in it; of a repeated key, what stands last.
     pub value: Json,
@@ -34,12 +38,34 @@ pub fn json_of_yaml(text: &str) -> Result<RawObject, Problem> {
     let [(_, node)] = nodes.as_slice() else {
         return Err(problem(None, format!("there are {} documents in it, and there must be one", nodes.len())));
     };
-    let mut repeated = Vec::new();
-    repeated_keys(node, "", &mut repeated);
-    Ok(RawObject { value: node.to_json(), repeated })
+    Ok(RawObject::of(node))
 }
 
-/// Paths of keys that stand in a map twice.
+/// Reads one JSON value without any knowledge of fields.
+///
+/// # Errors
+/// If it isn't one, or is too deep or too large.
+pub fn json_of_json(bytes: &[u8]) -> Result<RawObject, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    if let Some([(_, node)]) = json::documents(text).as_deref() {
+        return Ok(RawObject::of(node));
+    }
+    // Somebody else knows how to say what is wrong.
+    match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+        Err(error) => Err(error.to_string()),
+        Ok(_) => Err(format!("it is deeper than {MAX_DEPTH} or has more than {MAX_VALUES} values")),
+    }
+}
+
+impl RawObject {
+    fn of(node: &Node) -> Self {
+        let mut repeated = Vec::new();
+        repeated_keys(node, "", &mut repeated);
+        Self { value: node.to_json(), repeated }
+    }
+}
+
+/// Paths of keys that stand in a map twice, the first few of them.
 pub(crate) fn repeated_keys(node: &Node, path: &str, found: &mut Vec<String>) {
     match &node.value {
         Value::List(items) => {
@@ -52,7 +78,7 @@ pub(crate) fn repeated_keys(node: &Node, path: &str, found: &mut Vec<String>) {
             for entry in entries {
                 let path = if path.is_empty() { entry.key.clone() } else { format!("{path}.{}", entry.key) };
                 repeated_keys(&entry.value, &path, found);
-                if !keys.insert(&entry.key) {
+                if !keys.insert(&entry.key) && found.len() < MOST_REPEATED {
                     found.push(path);
                 }
             }
@@ -107,6 +133,21 @@ mod tests {
         assert_eq!(read.value, serde_json::json!({"a": 2, "b": [{"c": "q"}]}));
         assert_eq!(read.repeated, ["b[0].c", "a"]);
         assert!(json_of_yaml("a: [").is_err() && json_of_yaml("a: 1\n---\nb: 2\n").is_err());
+    }
+
+    #[test]
+    fn json_is_read_with_the_keys_that_stand_in_it_twice() {
+        let text = br#"{"a": 1, "b": [{"c": 1, "c": 2}], "a": -1.5, "d": "\u00e9"}"#;
+        let read = json_of_json(text).expect("it is JSON");
+        assert_eq!(read.repeated, ["b[0].c", "a"]);
+        assert_eq!(read.value, serde_json::json!({"a": -1.5, "b": [{"c": 2}], "d": "é"}));
+        for text in ["", "{", "{} {}", "nul", "\u{1}", "{a: 1}", "a: 1"] {
+            assert!(json_of_json(text.as_bytes()).is_err(), "{text:?}");
+        }
+        assert!(json_of_json("[".repeat(100_000).as_bytes()).is_err());
+        let deep = "[".repeat(MAX_DEPTH + 2) + &"]".repeat(MAX_DEPTH + 2);
+        assert!(json_of_json(deep.as_bytes()).is_err());
+        assert!(json_of_json(&[0xff, 0xfe]).is_err());
     }
 
     #[test]

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 
-use crate::decode::{self, Decoded};
 use crate::protobuf;
 use crate::status::ApiError;
+use husk_api::RawObject;
 
 /// As upstream: objects are small.
 pub(crate) const MAX_BODY: usize = 3 << 20;
@@ -44,7 +44,7 @@ impl Body {
     }
 
     /// As an object.
-    pub(crate) fn object(&self) -> Result<Decoded, ApiError> {
+    pub(crate) fn object(&self) -> Result<RawObject, ApiError> {
         match self.media_type.as_str() {
             "application/json" => self.json(),
             "application/yaml" => self.yaml(),
@@ -55,7 +55,7 @@ impl Body {
                     }
                     protobuf::Error::Malformed => ApiError::bad_request("the body is no Kubernetes protobuf object"),
                 })?;
-                Ok(Decoded { value, duplicates: Vec::new() })
+                Ok(RawObject { value, repeated: Vec::new() })
             }
             _ => Err(ApiError::unsupported_media_type(
                 "application/json, application/yaml, application/vnd.kubernetes.protobuf",
@@ -64,19 +64,19 @@ impl Body {
     }
 
     /// As JSON, whatever its type.
-    pub(crate) fn json(&self) -> Result<Decoded, ApiError> {
-        decode::json(&self.bytes).map_err(|error| ApiError::bad_request(format!("the body is not JSON: {error}")))
+    pub(crate) fn json(&self) -> Result<RawObject, ApiError> {
+        husk_api::json_of_json(&self.bytes)
+            .map_err(|error| ApiError::bad_request(format!("the body is not JSON: {error}")))
     }
 
     /// As YAML, which JSON may stand for.
-    pub(crate) fn yaml(&self) -> Result<Decoded, ApiError> {
-        if let Ok(decoded) = decode::json(&self.bytes) {
-            return Ok(decoded);
+    pub(crate) fn yaml(&self) -> Result<RawObject, ApiError> {
+        if let Ok(read) = husk_api::json_of_json(&self.bytes) {
+            return Ok(read);
         }
         let text = std::str::from_utf8(&self.bytes)
             .map_err(|_| ApiError::bad_request("the body is not YAML: it is not UTF-8"))?;
-        let read = husk_api::json_of_yaml(text)
-            .map_err(|problem| ApiError::bad_request(format!("the body is not YAML: {problem}")))?;
-        Ok(Decoded { value: read.value, duplicates: read.repeated })
+        husk_api::json_of_yaml(text)
+            .map_err(|problem| ApiError::bad_request(format!("the body is not YAML: {problem}")))
     }
 }

@@ -1,10 +1,10 @@
 //! Creating objects.
 
+use husk_api::RawObject;
 use serde_json::Value;
 
 use crate::api::{Api, Ask};
 use crate::body::Body;
-use crate::decode::Decoded;
 use crate::incoming::{self, FieldValidation, now, place, remove_metadata};
 use crate::objects::api_error;
 use crate::patch::Applier;
@@ -32,7 +32,7 @@ pub(crate) async fn create(api: &Api, ask: &Ask, body: Body) -> Result<Response,
 pub(crate) async fn made(
     api: &Api,
     ask: &Ask,
-    decoded: Decoded,
+    decoded: RawObject,
     applier: Option<&Applier>,
 ) -> Result<(Shared, Vec<String>), ApiError> {
     let resource = ask.place.resource;

@@ -1,9 +1,9 @@
 //! Objects on their way in: what is unknown in them, and what the server sets itself.
 
+use husk_api::RawObject;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::decode::Decoded;
 use crate::query::Query;
 use crate::resource::{Reading, Resource};
 use crate::status::ApiError;
@@ -36,7 +36,7 @@ impl FieldValidation {
 /// Reads an object as one of its kind. Gives what there is to warn about.
 pub(crate) fn read(
     resource: &Resource,
-    decoded: &Decoded,
+    decoded: &RawObject,
     validation: FieldValidation,
 ) -> Result<(Reading, Vec<String>), ApiError> {
     let object = &decoded.value;
@@ -47,8 +47,7 @@ pub(crate) fn read(
         ApiError::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
     };
     let reading = (resource.strategy.read)(object).map_err(|why| cannot(&why))?;
-    let mut strange: Vec<String> =
-        decoded.duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
+    let mut strange: Vec<String> = decoded.repeated.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
     strange.extend(reading.unknown.iter().map(|path| format!("unknown field \"{path}\"")));
     match validation {
         FieldValidation::Strict if !strange.is_empty() => {

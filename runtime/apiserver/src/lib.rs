@@ -15,7 +15,6 @@ mod budgets;
 mod changes;
 mod container;
 mod create;
-mod decode;
 mod delete;
 mod discovery;
 mod event_record;

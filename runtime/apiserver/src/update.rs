@@ -1,11 +1,11 @@
 //! Changing objects: replace and patch, by any door.
 
+use husk_api::RawObject;
 use serde_json::Value;
 
 use crate::api::{Api, Ask};
 use crate::body::Body;
 use crate::create;
-use crate::decode::Decoded;
 use crate::delete;
 use crate::incoming::{self, FieldValidation, place};
 use crate::objects::api_error;
@@ -25,7 +25,7 @@ const KEPT: [&str; 6] =
 /// Replaces an object.
 pub(crate) async fn replace(api: &Api, ask: &Ask, body: Body) -> Result<Response, ApiError> {
     let decoded = body.object()?;
-    let asked = Asked { duplicates: decoded.duplicates, applier: applier(ask), is_apply: false };
+    let asked = Asked { repeated: decoded.repeated, applier: applier(ask), is_apply: false };
     let (object, warnings) = change(api, ask, asked, |_| Ok(decoded.value.clone())).await?;
     Ok(respond::with_warnings(read::one(ask, 200, &object)?, &warnings))
 }
@@ -35,17 +35,17 @@ pub(crate) async fn patch(api: &Api, ask: &Ask, body: Body) -> Result<Response, 
     let resource = ask.place.resource;
     let patch = Patch::read(&body)?;
     let applier = applier(ask);
-    let mut asked = Asked { duplicates: Vec::new(), applier, is_apply: false };
+    let mut asked = Asked { repeated: Vec::new(), applier, is_apply: false };
     if let Patch::Apply { object, duplicates } = &patch {
         if ask.query.get("fieldManager").is_none() {
             let message =
                 "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch";
             return Err(ApiError::bad_request(message));
         }
-        (asked.is_apply, asked.duplicates) = (true, duplicates.clone());
+        (asked.is_apply, asked.repeated) = (true, duplicates.clone());
         let there = api.objects().get(&ask.key()).await.map_err(|error| api_error(error, resource, ask.name()))?;
         if there.is_none() && ask.door == Door::Main {
-            let decoded = Decoded { value: object.clone(), duplicates: duplicates.clone() };
+            let decoded = RawObject { value: object.clone(), repeated: duplicates.clone() };
             let (made, warnings) = create::made(api, ask, decoded, Some(&asked.applier)).await?;
             return Ok(respond::with_warnings(read::one(ask, 201, &made)?, &warnings));
         }
@@ -58,7 +58,7 @@ pub(crate) async fn patch(api: &Api, ask: &Ask, body: Body) -> Result<Response, 
 /// What a client said besides the change itself.
 struct Asked {
     /// Keys that stood twice in the body.
-    duplicates: Vec<String>,
+    repeated: Vec<String>,
     applier: Applier,
     is_apply: bool,
 }
@@ -83,7 +83,7 @@ async fn change(
     let dry_run = ask.query.dry_run()?;
     let storage = api.objects().storage(&key.resource);
     let failed = |error| api_error(error, resource, ask.name());
-    let mut decoded = Decoded { value: Value::Null, duplicates: asked.duplicates.clone() };
+    let mut decoded = RawObject { value: Value::Null, repeated: asked.repeated.clone() };
     for _ in 0..ATTEMPTS {
         let current = storage.get(&key).await.map_err(failed)?;
         let current = current.ok_or_else(|| ApiError::not_found(resource, ask.name()))?;
@@ -116,7 +116,7 @@ fn candidate(
     ask: &Ask,
     asked: &Asked,
     current: &Shared,
-    decoded: &Decoded,
+    decoded: &RawObject,
     validation: FieldValidation,
 ) -> Result<(Option<Value>, Vec<String>), ApiError> {
     let resource = ask.place.resource;

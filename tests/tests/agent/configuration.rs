@@ -87,7 +87,8 @@ fn hang_up_reads_the_configuration_again() {
     world.signal("HUP");
     world.until("it says what is wrong", |world| {
         let log = world.log();
-        log.lines().any(|line| line.contains("stays as it was") && line.contains("maxPods")).then_some(())
+        let (_, wrong) = log.split_once("the configuration stays as it was")?;
+        (wrong.contains("config.yaml") && wrong.contains("maxPods: many")).then_some(())
     });
     assert_eq!(allocatable(&world, "pods").as_deref(), Some("9"));
     // New names of images count for the next container.
@@ -101,6 +102,25 @@ fn hang_up_reads_the_configuration_again() {
         let waiting = &pod["status"]["containerStatuses"][0]["state"]["waiting"];
         waiting["message"].as_str().is_some_and(|message| message.contains("/nowhere/at/all.wasm"))
     });
+}
+
+#[test]
+fn as_many_files_may_be_open_as_the_system_allows() {
+    let mut world = World::without_agent(&[]);
+    world.under = &["sh", "-c", "ulimit -Sn 120 && ulimit -Hn 300 && exec \"$0\" \"$@\""];
+    world.configure("maxPods: 30\n");
+    world.start();
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", world.pid())).expect("it runs");
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("a limit");
+    assert_eq!(line.split_whitespace().skip(3).take(2).collect::<Vec<_>>(), ["300", "300"]);
+    world.until("it says that this is little", |world| {
+        let log = world.log();
+        let said = |line: &str| line.contains("30 pods may need") && line.contains("the hard limit is 300");
+        log.lines().any(said).then_some(())
+    });
+    // And what there is is enough for some.
+    world.create("web", &shell("sleep 1000"));
+    world.running("web");
 }
 
 // spec: META-03

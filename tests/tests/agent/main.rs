@@ -10,6 +10,7 @@ mod client;
 mod configuration;
 mod crashes;
 mod device;
+mod disks;
 mod full_disk;
 mod images;
 mod many_pods;

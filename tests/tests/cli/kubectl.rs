@@ -72,7 +72,7 @@ fn the_words_are_those_of_kubectl() {
 }
 
 /// A real `kubectl` with a cache of its own.
-struct Kubectl {
+pub(crate) struct Kubectl {
     program: PathBuf,
     address: SocketAddr,
     home: TempDir,
@@ -80,22 +80,26 @@ struct Kubectl {
 
 impl Kubectl {
     /// On the same socket; none if there is none on this machine.
-    fn on(device: &Device) -> Option<Self> {
+    pub(crate) fn on(device: &Device) -> Option<Self> {
         let program = newest_kubectl()?;
         Some(Self { program, address: door_to(device.socket()), home: tempfile::tempdir().expect("a folder") })
     }
 
     /// Runs a command to its end.
-    fn run(&self, arguments: &[&str]) -> Said {
-        let output = Command::new(&self.program)
+    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
+        Said::of(self.command(arguments).output().expect("kubectl starts"))
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command
             .env("HOME", self.home.path())
             .env("KUBECONFIG", self.home.path().join("none"))
             .args(["--server", &format!("http://{}", self.address), "--cache-dir"])
             .arg(self.home.path().join("cache"))
             .args(arguments)
-            .stdin(Stdio::null())
-            .output();
-        Said::of(output.expect("kubectl starts"))
+            .stdin(Stdio::null());
+        command
     }
 }
 

@@ -5,6 +5,8 @@
 mod husk;
 
 mod device;
+mod drain;
 mod kubectl;
+mod manifests;
 mod timeline;
 mod verbs;

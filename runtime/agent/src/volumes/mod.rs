@@ -45,6 +45,8 @@ pub(crate) struct Volumes {
 #[derive(Debug)]
 struct Made {
     path: PathBuf,
+    /// It is on a disk of its own, or on the node's.
+    on_disk: bool,
     /// No container may write to it.
     read_only: bool,
     /// Its files are made from objects.
@@ -121,6 +123,19 @@ impl Volumes {
     /// Whether something of them is to be kept up to date.
     pub(crate) fn follow_objects(&self) -> bool {
         self.made.values().any(|made| made.follows)
+    }
+
+    /// Whether a disk can fail under them.
+    pub(crate) fn have_disks(&self) -> bool {
+        self.made.values().any(|made| made.on_disk)
+    }
+
+    /// What is wrong with the disk under one of them, if there is (PHASE-10).
+    pub(crate) fn failed_disk(&self) -> Option<String> {
+        self.made.iter().filter(|(_, made)| made.on_disk).find_map(|(name, made)| {
+            let error = look_into(&made.path).err()?;
+            Some(format!("The disk of volume {name:?} failed: {}: {error}. ", made.path.display()))
+        })
     }
 
     /// Nothing is written to them any more once this returns.
@@ -203,14 +218,16 @@ fn make(volume: &Volume, world: World<'_>, folder: &Path) -> Result<Made, Wrong>
         Kind::EmptyDir(source) => {
             empty_dir::make(&own, source, world.pod)
                 .map_err(|error| ("", format!("can't make {}: {error}", own.display())))?;
-            Ok(Made { path: own, read_only: false, follows: false })
+            Ok(Made { path: own, on_disk: true, read_only: false, follows: false })
         }
-        Kind::HostPath(source) => Ok(Made { path: host_path::make(source)?, read_only: false, follows: false }),
-        Kind::Image => Ok(Made { path: world.images.folder(volume)?, read_only: true, follows: false }),
+        Kind::HostPath(source) => {
+            Ok(Made { path: host_path::make(source)?, on_disk: true, read_only: false, follows: false })
+        }
+        Kind::Image => Ok(Made { path: world.images.folder(volume)?, on_disk: false, read_only: true, follows: false }),
         Kind::Files(files) => {
             let made = files.collect(world).and_then(|files| write(&own, &files, world.pod));
             made.map_err(|why| ("", why))?;
-            Ok(Made { path: own, read_only: true, follows: true })
+            Ok(Made { path: own, on_disk: false, read_only: true, follows: true })
         }
     }
 }
@@ -226,6 +243,18 @@ fn check(volume: &Volume, world: World<'_>) -> Result<(), Wrong> {
 
 fn write(folder: &Path, files: &files::Collected, pod: &Pod) -> Result<(), String> {
     atomic::write(folder, files, fs_group(pod)).map_err(|error| format!("can't write {}: {error}", folder.display()))
+}
+
+/// Looks whether a folder can be listed, or a file is there. What the node may not see may be there all the same.
+fn look_into(path: &Path) -> io::Result<()> {
+    let looked = fs::metadata(path).and_then(|about| match about.is_dir() {
+        true => fs::read_dir(path)?.next().transpose().map(drop),
+        false => Ok(()),
+    });
+    match looked {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        looked => looked,
+    }
 }
 
 /// A folder that only the node's own user can look into.

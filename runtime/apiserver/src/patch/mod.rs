@@ -45,7 +45,7 @@ impl Patch {
             "application/strategic-merge-patch+json" => object(body.json()?.value).map(Self::Strategic),
             "application/apply-patch+yaml" | "application/apply-patch+json" => {
                 let decoded = body.yaml()?;
-                Ok(Self::Apply { object: object(decoded.value)?, duplicates: decoded.duplicates })
+                Ok(Self::Apply { object: object(decoded.value)?, duplicates: decoded.repeated })
             }
             _ => Err(ApiError::unsupported_media_type(TYPES)),
         }

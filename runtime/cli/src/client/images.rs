@@ -19,13 +19,13 @@ pub(crate) fn make_absolute(written: &mut Written, manifest: &Path, file: &str) 
         let path = place[1..].replace('/', ".");
         let Some(spec) = written.json.pointer_mut(place) else { continue };
         for list in CONTAINERS {
-            for (index, container) in items(&mut spec[list]).enumerate() {
-                if let Some(wanted) = absolute(&mut container["image"], folder) {
+            for (index, container) in items(spec, list).enumerate() {
+                if let Some(wanted) = container.get_mut("image").and_then(|image| absolute(image, folder)) {
                     missing.push((format!("{path}.{list}[{index}].image"), wanted));
                 }
             }
         }
-        for (index, volume) in items(&mut spec["volumes"]).enumerate() {
+        for (index, volume) in items(spec, "volumes").enumerate() {
             if let Some(wanted) = volume.pointer_mut("/image/reference").and_then(|image| absolute(image, folder)) {
                 missing.push((format!("{path}.volumes[{index}].image.reference"), wanted));
             }
@@ -51,6 +51,7 @@ fn absolute(image: &mut Value, folder: &Path) -> Option<String> {
     }
 }
 
-fn items(list: &mut Value) -> impl Iterator<Item = &mut Value> {
-    list.as_array_mut().into_iter().flatten()
+/// The items of a list, which need not be there.
+fn items<'a>(object: &'a mut Value, list: &str) -> impl Iterator<Item = &'a mut Value> {
+    object.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten()
 }

@@ -17,9 +17,26 @@ const LOOP: &str = "(loop $l (br $l))";
 const READ: &str = "(i32.store (i32.const 512) (i32.const 0)) (i32.store (i32.const 516) (i32.const 16))
     (drop (call $fd_read (i32.const 0) (i32.const 512) (i32.const 1) (i32.const 520)))";
 
+/// No end of it in a thousand years, and never deeper than this.
+const RECURSION: &str = "(call $twice (i32.const 90))";
+/// Takes memory, and writes to all of it at once.
+const FLOOD: &str = "(drop (memory.grow (i32.const 1000)))
+    (loop $l (memory.fill (i32.const 4096) (i32.const 7) (i32.const 65000000)) (br $l))";
+/// Writes without end.
+const CHATTER: &str = "(loop $l (call $write (i32.const 1) (i32.const 0) (i32.const 3)) (br $l))";
+
+// spec: TERM-04
 #[tokio::test]
 async fn kill_ends_any_guest() {
-    for (what, body) in [("endless loop", LOOP), ("sleep of a year", YEAR), ("read of an open stdin", READ)] {
+    let guests = [
+        ("endless loop", LOOP),
+        ("sleep of a year", YEAR),
+        ("read of an open stdin", READ),
+        ("recursion", RECURSION),
+        ("flood of memory", FLOOD),
+        ("endless output", CHATTER),
+    ];
+    for (what, body) in guests {
         let mut config = ContainerConfig::new(image(&announced(body)).await);
         config.stdin = true;
         let (container, log) = start(config).await;

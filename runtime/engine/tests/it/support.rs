@@ -54,6 +54,11 @@ pub(crate) fn module(body: &str) -> String {
             (table 1 funcref)
             (func $recurse (param i64) (result i64)
                 (i64.add (local.get 0) (call $recurse (i64.add (local.get 0) (i64.const 1)))))
+            ;; Calls itself twice, each time.
+            (func $twice (param i32)
+                (if (local.get 0) (then
+                    (call $twice (i32.sub (local.get 0) (i32.const 1)))
+                    (call $twice (i32.sub (local.get 0) (i32.const 1))))))
             ;; Sleeps for so many seconds: a subscription to the monotonic clock at 1024.
             (func $sleep (param $seconds i64)
                 (i64.store (i32.const 1024) (i64.const 0))
