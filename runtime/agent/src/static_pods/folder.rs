@@ -231,13 +231,18 @@ pub(super) fn problem(path: &Path, message: String) -> Problem {
 mod tests {
     use super::*;
 
+    fn folder_of(path: &Path) -> Folder {
+        let config = StaticPodsConfig { settle: Duration::ZERO, ..StaticPodsConfig::new(path.to_owned()) };
+        Folder::new(config, "node".into())
+    }
+
     #[test]
     fn of_a_file_that_is_nothing_but_problems_few_are_remembered() {
         let place = tempfile::tempdir().expect("a folder");
         let lines: String = (0..1000).map(|n| format!("field{n}: 1\n")).collect();
         let text = format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{containers: []}}\n{lines}");
         fs::write(place.path().join("a.yaml"), text).expect("written");
-        let mut folder = Folder::new(place.path().to_owned(), "node".into(), Duration::ZERO);
+        let mut folder = folder_of(place.path());
         folder.list(Instant::now(), SystemTime::now());
         let problems = folder.choose(&HashSet::new());
         assert_eq!(problems.len(), MOST_PROBLEMS + 1);
@@ -249,10 +254,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a folder");
         let file = place.path().join("a.yaml");
         let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: x}]}";
-        let mut folder = Folder::new(
-            StaticPodsConfig { settle: Duration::ZERO, ..StaticPodsConfig::new(place.path().to_owned()) },
-            "node".into(),
-        );
+        let mut folder = folder_of(place.path());
         let mut look = || {
             let settled = folder.list(Instant::now(), SystemTime::now());
             let problems = folder.choose(&HashSet::new()).len();

@@ -11,6 +11,9 @@ use sha2::{Digest, Sha256};
 
 use super::folder::problem;
 
+/// More of one file are not told: whoever wants to know asks `husk check`.
+const MOST_WARNINGS: usize = 20;
+
 /// What a pod is called on its node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity {
@@ -72,7 +75,7 @@ pub(super) fn read(text: &str, path: &Path, node_name: &str, gates: &Gates) -> R
     if !problems.is_empty() {
         return Err(problems);
     }
-    decoded.warnings.iter().for_each(|warning| tracing::warn!(%warning, "static pod"));
+    decoded.warnings.iter().take(MOST_WARNINGS).for_each(|warning| tracing::warn!(%warning, "static pod"));
     Ok(pods)
 }
 
