@@ -74,6 +74,7 @@ fn the_ml_worker_is_taken_with_a_warning_about_its_spelling() {
     assert_eq!(run.finish().log("setup-environment"), ["Setting up environment"]);
 }
 
+// spec: SIDE-08
 #[test]
 fn the_deployment_with_a_log_shipping_sidecar_ships() {
     let mut run = start(&seed("deployment-sidecar.yaml"), &[]);
@@ -84,6 +85,7 @@ fn the_deployment_with_a_log_shipping_sidecar_ships() {
     assert!(ended.end("myapp") < ended.end("logshipper"));
 }
 
+// spec: SIDE-08
 #[test]
 fn the_job_with_a_log_shipping_sidecar_completes() {
     let ended = run(&seed("job-sidecar.yaml"), &[]);
