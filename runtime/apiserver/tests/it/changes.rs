@@ -216,7 +216,8 @@ async fn static_pods_take_no_ephemeral_containers() {
     let client = server.client();
     client.post(PODS, &pod("web")).await.ok();
     // Only the node makes a mirror of it.
-    let marked = server.api.objects().update(&husk_apiserver::PODS.key("default", "web"), |object| {
+    let key = husk_apiserver::PODS.key("default", "web");
+    let marked = server.api.objects().update(&key, |object| {
         object["metadata"]["annotations"] = json!({"kubernetes.io/config.mirror": "x"});
         true
     });
