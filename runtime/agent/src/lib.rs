@@ -30,6 +30,7 @@ mod sandbox;
 mod security;
 mod start;
 mod static_pods;
+mod target_view;
 mod upkeep;
 mod volumes;
 

@@ -14,7 +14,7 @@ use crate::addresses::Address;
 use crate::debugging::ephemeral_containers;
 use crate::images::Found;
 use crate::sandbox::Sandbox;
-use crate::start::Start;
+use crate::start::{Start, Target};
 use crate::upkeep::Kept;
 
 /// A pod on this node.
@@ -113,6 +113,12 @@ impl LocalPod {
         containers(self.pod.spec.as_ref()).chain(&self.ephemeral).find(|container| container.name == name)
     }
 
+    /// The container that an ephemeral one looks into.
+    pub(crate) fn target_of(&self, name: &str) -> Option<&Container> {
+        let mut ephemeral = self.pod.spec.iter().flat_map(|spec| spec.ephemeral_containers.iter().flatten());
+        self.container(ephemeral.find(|container| container.name == name)?.target_container_name.as_deref()?)
+    }
+
     /// The probe of a container.
     pub(crate) fn probe(&self, name: &str, kind: ProbeKind) -> Option<&Probe> {
         let container = self.container(name)?;
@@ -133,7 +139,12 @@ impl LocalPod {
     }
 
     /// An instance of a container to be started, with what the node gave it. The error is for a person.
-    pub(crate) fn start(&self, instance: &InstanceRef, allocated: Option<&Resources>) -> Result<Start, &'static str> {
+    pub(crate) fn start(
+        &self,
+        instance: &InstanceRef,
+        allocated: Option<&Resources>,
+        target: Option<Target>,
+    ) -> Result<Start, &'static str> {
         let name = &*instance.container;
         Ok(Start {
             pod: self.pod.clone(),
@@ -141,6 +152,7 @@ impl LocalPod {
             image: self.images.get(name).ok_or("its image is not there")?.image.clone(),
             sandbox: self.sandbox.clone().ok_or("the pod has no address yet")?,
             allocated: allocated.cloned(),
+            target,
         })
     }
 }

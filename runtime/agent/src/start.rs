@@ -1,15 +1,18 @@
 //! What an instance of a container is started with.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use husk_core::spec::Resources;
 use husk_engine::{ContainerConfig, Image, StartError};
 use k8s_openapi::api::core::v1::{Container, Pod};
 
+use crate::logs::Output;
 use crate::node_files;
 use crate::process::{Process, Sources};
 use crate::sandbox::{CLUSTER_DOMAIN, Ground, Sandbox};
 use crate::security;
+use crate::target_view::TargetView;
 
 /// An instance to be.
 pub(crate) struct Start {
@@ -23,16 +26,26 @@ pub(crate) struct Start {
     pub(crate) sandbox: Arc<Sandbox>,
     /// What the node gave it.
     pub(crate) allocated: Option<Resources>,
+    /// The container that it looks into, if it is a debugger.
+    pub(crate) target: Option<Target>,
+}
+
+/// A container that another one looks into.
+pub(crate) struct Target {
+    pub(crate) container: Container,
+    pub(crate) output: Output,
+    /// For what is shown of it.
+    pub(crate) folder: PathBuf,
 }
 
 impl Start {
     /// Looks up all that it needs, on disk as well.
-    pub(crate) fn config(self, ground: &Ground) -> Result<ContainerConfig, StartError> {
+    pub(crate) fn config(self, ground: &Ground) -> Result<(ContainerConfig, Option<TargetView>), StartError> {
         self.find(ground).map_err(|message| StartError { reason: "CreateContainerConfigError", message })
     }
 
-    fn find(self, ground: &Ground) -> Result<ContainerConfig, String> {
-        let Self { pod, container, image, sandbox, allocated } = self;
+    fn find(self, ground: &Ground) -> Result<(ContainerConfig, Option<TargetView>), String> {
+        let Self { pod, container, image, sandbox, allocated, target } = self;
         security::check(&pod, &container)?;
         let ip = sandbox.address.ip();
         let (said, hostname) = node_files::identity(&pod, CLUSTER_DOMAIN)?;
@@ -40,6 +53,13 @@ impl Start {
         let process = Process::of(&pod, &container, &sources)?;
         let mut mounts = sandbox.volumes.mounts(&container, &process.env)?;
         mounts.extend(sandbox.files.mounts(&mounts));
+        let view = target.map(|Target { container, output, folder }| {
+            // A target whose environment can't be made doesn't run, and has no process to be shown.
+            let process = Process::of(&pod, &container, &sources).unwrap_or_default();
+            TargetView::make(folder, &container.name, process, output)
+        });
+        let view = view.transpose().map_err(|error| format!("can't show its target: {error}"))?;
+        mounts.extend(view.iter().flat_map(|view| view.mounts(&mounts)).collect::<Vec<_>>());
         let mut config = ContainerConfig::new(image);
         config.mounts = mounts;
         config.command = process.command;
@@ -55,7 +75,7 @@ impl Start {
         config.stdin = container.stdin.unwrap_or(false);
         config.tty = container.tty.unwrap_or(false);
         config.memory_limit = allocated.as_ref().and_then(memory_limit);
-        Ok(config)
+        Ok((config, view))
     }
 }
 

@@ -9,6 +9,7 @@ mod bad_requests;
 mod client;
 mod configuration;
 mod crashes;
+mod debugging;
 mod device;
 mod disks;
 mod full_disk;

@@ -5,13 +5,15 @@ use std::time;
 use husk_core::Input;
 use husk_core::io::{Hook, InstanceRef, ProbeOutcome};
 use husk_core::spec::{ProbeKind, PullPolicy};
-use husk_engine::StartError;
+use husk_engine::{Container, StartError};
 
 use super::{Answer, Driver, Slot};
 use crate::images::NoImage;
+use crate::local::pod_folder;
 use crate::pod::LocalPod;
 use crate::probes::Target;
-use crate::{hooks, probes};
+use crate::target_view::TargetView;
+use crate::{hooks, probes, start};
 
 impl Driver {
     pub(super) fn pull(&mut self, instance: InstanceRef) {
@@ -47,7 +49,13 @@ impl Driver {
 
     pub(super) fn start(&mut self, instance: InstanceRef) {
         let Some(local) = self.pods.get(&instance.pod) else { return };
-        let start = match local.start(&instance, self.node.allocated(&instance.pod, &instance.container)) {
+        let target = local.target_of(&instance.container).and_then(|target| {
+            let folder = pod_folder(&self.config.data_dir, &instance.pod).join("targets").join(&*instance.container);
+            let output = self.logs.output(&instance.pod, &target.name)?;
+            Some(start::Target { container: target.clone(), output, folder })
+        });
+        let allocated = self.node.allocated(&instance.pod, &instance.container);
+        let start = match local.start(&instance, allocated, target) {
             Ok(start) => start,
             Err(message) => {
                 let (reason, message) = ("CreateContainerConfigError".into(), message.to_owned());
@@ -63,7 +71,13 @@ impl Driver {
             let config = config
                 .unwrap_or_else(|error| Err(StartError { reason: "CreateContainerError", message: error.to_string() }));
             let result = match config {
-                Ok(config) => engine.start(config, log).await,
+                Ok((config, view)) => {
+                    let started = engine.start(config, log).await;
+                    if let (Ok(container), Some(view)) = (&started, view) {
+                        tokio::spawn(shown_while(container.clone(), view));
+                    }
+                    started
+                }
                 Err(error) => Err(error),
             };
             Answer::Started { instance, version, result }
@@ -114,5 +128,13 @@ impl Driver {
             Answer::Hook { instance, hook, result: hooks::run(&handler, target).await }
         });
         self.hooks.insert(key, task);
+    }
+}
+
+/// What a debugger sees of its target is kept up to date while it runs.
+async fn shown_while(container: Container, view: TargetView) {
+    tokio::select! {
+        _ = container.wait() => {}
+        () = view.keep() => {}
     }
 }
