@@ -1,5 +1,7 @@
 //! `cargo xtask bench`: measures a release build, side by side with what else runs the same module.
 
+mod agent;
+mod device;
 mod memory;
 mod sample;
 mod whole;
@@ -30,6 +32,8 @@ Measures the named sections, or all of them in one run:
   memory   of `husk run` with 1, 100 and 1,000 pods that idle
   engine   start, memory, KILL and fuel, without agent and pods
   probes   how late the probes of 500 pods are that are each probed every second
+  agent    `husk agent` with its API: start, memory with 0 to 1,000 pods, recovery after kill -9,
+           answers while 200 clients watch, and what it writes to the disk in an hour
 
 For all but core husk is built as it is released; this takes long.
 
@@ -49,14 +53,16 @@ enum Section {
     Memory,
     Engine,
     Probes,
+    Agent,
 }
 
-const SECTIONS: [(&str, Section); 5] = [
+const SECTIONS: [(&str, Section); 6] = [
     ("core", Section::Core),
     ("start", Section::Start),
     ("memory", Section::Memory),
     ("engine", Section::Engine),
     ("probes", Section::Probes),
+    ("agent", Section::Agent),
 ];
 
 fn bench(mut arguments: Arguments) -> Result<()> {
@@ -73,7 +79,7 @@ fn bench(mut arguments: Arguments) -> Result<()> {
     if is_wanted(Section::Core) {
         run(cargo().args(["bench", "--quiet", "--package", "husk-core", "--bench", "scale"]))?;
     }
-    if ![Section::Start, Section::Memory, Section::Engine, Section::Probes].into_iter().any(is_wanted) {
+    if wanted == [Section::Core] {
         return Ok(());
     }
     setup::targets(&[WASIP2, WASIP1])?;
@@ -96,6 +102,9 @@ fn bench(mut arguments: Arguments) -> Result<()> {
     if is_wanted(Section::Probes) {
         println!("\nprobes");
         run(&mut std::process::Command::new(release.join("examples").join("probes")))?;
+    }
+    if is_wanted(Section::Agent) {
+        agent::measure(&release.join("husk"), runs)?;
     }
     Ok(())
 }

@@ -29,10 +29,17 @@ pub(crate) fn cache_dir() -> Result<PathBuf> {
     Ok(base.join("husk"))
 }
 
-/// The cargo that started us.
+/// The cargo that started us, as if a person had started it: `cargo xtask` says things of this package in the environment, and crates whose
+/// build scripts read those (ring) would be compiled anew, with all that need them, whenever a person and xtask take turns.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    let of_this_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(of_this_package) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
