@@ -325,6 +325,7 @@ impl Node {
                 self.parting.insert(uid.clone(), pod);
             }
             self.actions.push_back(Action::Forget { pod: uid.clone() });
+            self.go_on_shutting_down(now);
             self.release_name(now, &key, uid);
             return;
         }

@@ -196,6 +196,23 @@ fn a_shutdown_waits_for_nobody_that_has_ended() {
 
 // spec: TERM-10
 #[test]
+fn a_shutdown_goes_on_once_the_last_pod_of_a_step_has_disappeared() {
+    let mut world = world_with(&[]);
+    world.apply("p", "u1", asking_pod(&[]));
+    world.apply("q", "u2", important(SYSTEM_CRITICAL_PRIORITY, asking_pod(&[])));
+    world.run_until(1.0);
+    world.without_heir();
+    world.input(Input::Shutdown { grace: secs(30), critical: secs(10) });
+    // Its object goes with the last that is left of it.
+    world.input(Input::DeleteRequested { pod: "u1".into(), grace_seconds: None });
+    world.run_until(2.0);
+    assert!(world.gone.contains(&"u1".into()));
+    assert_eq!(world.status_of("u2").phase, Phase::Failed, "the critical one had its turn");
+    assert!(world.node.is_shut_down());
+}
+
+// spec: TERM-10
+#[test]
 fn a_shutdown_is_not_woken_for_a_step_that_ends_nobody() {
     let mut world = world_with(&[]);
     world.teardown_delay = secs(20);
