@@ -401,7 +401,7 @@ impl Driver {
             self.histories.action(self.now(), &action);
             match action {
                 // Before anybody is told of it: what was seen is not to be forgotten.
-                Action::Persist { pod } => self.persist(&pod),
+                Action::Persist { pod, urgency } => self.persist(&pod, urgency),
                 Action::StatusChanged { pod } => orders.extend(self.status_of(pod).map(Order::Tell)),
                 other => orders.push(Order::Do(other)),
             }
@@ -417,9 +417,9 @@ impl Driver {
         some
     }
 
-    fn persist(&self, pod: &PodUid) {
+    fn persist(&self, pod: &PodUid, urgency: Urgency) {
         if let (Some(keeper), Some(record)) = (&self.keeper, self.node.record(pod)) {
-            keeper.persist(self.now(), &record);
+            keeper.persist(self.now(), &record, urgency);
         }
     }
 

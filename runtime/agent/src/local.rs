@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use husk_core::backoff::BackoffConfig;
 use husk_core::deletion::Deletion;
-use husk_core::io::PodUid;
+use husk_core::io::{PodUid, Urgency};
 use husk_core::record::{Interruption, PodRecord};
 use husk_core::spec::ResourceList;
 use husk_core::status::PodStatus;
@@ -121,7 +121,7 @@ pub struct Restored {
 /// Keeps what has to survive the agent. Nothing here may wait for a disk: it is called on the agent's own task.
 pub trait Keeper: Send + Sync {
     /// A pod is like this now.
-    fn persist(&self, now: Instant, record: &PodRecord);
+    fn persist(&self, now: Instant, record: &PodRecord, urgency: Urgency);
     /// Nothing is left of a pod.
     fn forget(&self, now: Instant, pod: &PodUid);
 }

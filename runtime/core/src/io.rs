@@ -449,10 +449,12 @@ pub enum Action {
         /// The pod.
         pod: PodUid,
     },
-    /// What has to survive of the pod changed: persist `Node::record`, soon and once for any number of these orders.
+    /// What has to survive of the pod changed: persist `Node::record`, once for any number of these orders.
     Persist {
         /// The pod.
         pod: PodUid,
+        /// How soon.
+        urgency: Urgency,
     },
     /// Nothing is left of the pod: drop what was persisted of it.
     Forget {
@@ -466,6 +468,16 @@ pub enum Action {
     },
 }
 
+/// How soon a pod's record has to be on the disk. The sooner comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// What must not be done twice or forgotten: restarts, ends, completed init containers, what was ordered from outside.
+    Soon,
+    /// What may be lost, since it is found out again: whether the pod is ready, and since when. It may change with every probe, and a
+    /// device's flash wears with every write.
+    Calm,
+}
+
 impl Action {
     /// The pod it is about.
     pub fn pod(&self) -> &PodUid {
@@ -474,7 +486,7 @@ impl Action {
             | Self::Teardown { pod, .. }
             | Self::StatusChanged { pod }
             | Self::Gone { pod }
-            | Self::Persist { pod }
+            | Self::Persist { pod, .. }
             | Self::Forget { pod } => pod,
             Self::PullImage { instance }
             | Self::Start { instance }

@@ -331,8 +331,8 @@ impl Node {
         }
         self.keep_books(now, uid);
         let Some(pod) = self.pods.get_mut(uid) else { return };
-        if pod.has_to_be_persisted() {
-            self.actions.push_back(Action::Persist { pod: uid.clone() });
+        if let Some(urgency) = pod.has_to_be_persisted() {
+            self.actions.push_back(Action::Persist { pod: uid.clone(), urgency });
         }
         self.rearm(now, uid);
     }

@@ -98,7 +98,7 @@ pub(crate) struct Pod {
     recorder: Recorder,
     /// Digest of what was last ordered to be persisted; none if it has to be in any case.
     #[serde(skip)]
-    persisted: Option<u64>,
+    persisted: Option<persisting::Digest>,
 }
 
 /// The pod's address, volumes and devices.

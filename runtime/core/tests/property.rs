@@ -448,7 +448,7 @@ impl World {
                 check_status(seen, &status);
                 seen.status = status;
             }
-            Action::Persist { pod } => {
+            Action::Persist { pod, .. } => {
                 let record = self.node.record(pod).expect("a pod that is to be persisted");
                 self.stored.insert(pod.clone(), record.to_bytes());
             }

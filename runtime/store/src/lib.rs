@@ -22,7 +22,7 @@
 //!    [`Boot::uptime`] is of. Hand [`Opened::records`] to the node with [`Opened::interruption`], then compare with the pods in
 //!    [`Store::list`]: who has no record is new, a record without an object is of a static pod or of one that is ending.
 //! 2. What a client asks for is a [`Store::commit`] on a thread that may block; answer when it returns.
-//! 3. `Persist` is [`Store::persist`]: [`Urgency::Calm`] if nothing but conditions changed, otherwise [`Urgency::Soon`]. `Forget` is
+//! 3. `Persist` is [`Store::persist`], `Forget` is
 //!    [`Store::forget`], or goes into the batch that deletes the object. `StatusChanged` is a [`Store::post`]. Who shows restarts
 //!    only once nothing is pending will never see them fall.
 //! 4. Sleep until [`Store::next_wake`], then [`Store::advance`]; [`Store::close`] at the end.
@@ -69,10 +69,11 @@ mod store;
 
 pub use batch::{Batch, Expect};
 pub use error::{CommitError, Conflict, DiskError, InvalidWrite, OpenError, WatchError};
+pub use husk_core::io::Urgency;
 pub use key::ObjectKey;
 pub use medium::{Medium, RawFile};
 pub use meter::Written;
 pub use object::{Change, ChangeKind, Object};
 pub use opening::{Boot, Opened, Options, SetAside, Unreadable};
-pub use pending::{Limits, Urgency};
+pub use pending::Limits;
 pub use store::{Changes, Committed, List, Scope, Store};

@@ -10,17 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use husk_core::Instant;
-
-/// How soon a pod's record has to be on the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Urgency {
-    /// Somebody waits for it: with the next `advance`, which is due at once.
-    Now,
-    /// What must not be done twice or forgotten: restarts, ends, completed init containers, what was ordered from outside.
-    Soon,
-    /// What may be lost: conditions and readiness, which are found out again.
-    Calm,
-}
+use husk_core::io::Urgency;
 
 /// How often is written, and how much is remembered.
 #[derive(Clone, Debug)]
@@ -58,12 +48,19 @@ const RETRY_LAST: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Pending {
     limits: Limits,
-    due: BTreeMap<Arc<str>, Instant>,
+    due: BTreeMap<Arc<str>, Due>,
     /// When a pod's record was last written, for as long as that matters.
     written: HashMap<Arc<str>, Instant>,
     budget: Budget,
     failures: u32,
     retry_at: Option<Instant>,
+}
+
+/// When a record is written at the latest, and whether anybody minds if it isn't.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Due {
+    at: Instant,
+    urgency: Urgency,
 }
 
 impl Pending {
@@ -75,32 +72,35 @@ impl Pending {
     /// The pod's record changed.
     pub(crate) fn mark(&mut self, now: Instant, uid: Arc<str>, urgency: Urgency) {
         let soon = now + self.window(now);
-        let due = match urgency {
-            Urgency::Now => now,
+        let at = match urgency {
             Urgency::Soon => soon,
             Urgency::Calm => self.written.get(&uid).map_or(soon, |written| soon.max(*written + self.limits.calm)),
         };
-        self.mark_due(uid, due);
+        self.mark_due(uid, Due { at, urgency });
     }
 
     /// Records to write with a transaction that is made anyway: those whose time comes within the window. They wait no more.
-    pub(crate) fn take(&mut self, now: Instant) -> Vec<(Arc<str>, Instant)> {
+    pub(crate) fn take(&mut self, now: Instant) -> Vec<(Arc<str>, Due)> {
         let until = now + self.window(now);
-        self.due.extract_if(.., |_, due| *due <= until).collect()
+        self.due.extract_if(.., |_, due| due.at <= until).collect()
     }
 
     /// Everything, however long it could wait.
-    pub(crate) fn take_all(&mut self) -> Vec<(Arc<str>, Instant)> {
+    pub(crate) fn take_all(&mut self) -> Vec<(Arc<str>, Due)> {
         std::mem::take(&mut self.due).into_iter().collect()
     }
 
     /// The pod's record is written otherwise.
-    pub(crate) fn unmark(&mut self, uid: &str) -> Option<(Arc<str>, Instant)> {
+    pub(crate) fn unmark(&mut self, uid: &str) -> Option<(Arc<str>, Due)> {
         self.due.remove_entry(uid)
     }
 
     pub(crate) fn is_marked(&self, uid: &str) -> bool {
         self.due.contains_key(uid)
+    }
+
+    pub(crate) fn is_urgent(&self, uid: &str) -> bool {
+        self.due.get(uid).is_some_and(|due| due.urgency == Urgency::Soon)
     }
 
     /// The transaction with these records took `bytes` of flash.
@@ -118,7 +118,7 @@ impl Pending {
     }
 
     /// The transaction with these records failed: they are due as before, but not before a pause.
-    pub(crate) fn failed(&mut self, now: Instant, taken: Vec<(Arc<str>, Instant)>) {
+    pub(crate) fn failed(&mut self, now: Instant, taken: Vec<(Arc<str>, Due)>) {
         let pause = RETRY_FIRST.saturating_mul(1 << self.failures.min(16)).min(RETRY_LAST);
         self.failures += 1;
         self.retry_at = Some(now + pause);
@@ -129,7 +129,7 @@ impl Pending {
 
     /// When the next record is due.
     pub(crate) fn next_wake(&self) -> Option<Instant> {
-        let due = self.due.values().min().copied()?;
+        let due = self.due.values().map(|due| due.at).min()?;
         Some(self.retry_at.map_or(due, |retry| due.max(retry)))
     }
 
@@ -138,8 +138,11 @@ impl Pending {
         self.retry_at
     }
 
-    fn mark_due(&mut self, uid: Arc<str>, due: Instant) {
-        self.due.entry(uid).and_modify(|before| *before = due.min(*before)).or_insert(due);
+    fn mark_due(&mut self, uid: Arc<str>, due: Due) {
+        let sooner = |before: &mut Due| {
+            *before = Due { at: due.at.min(before.at), urgency: due.urgency.min(before.urgency) };
+        };
+        self.due.entry(uid).and_modify(sooner).or_insert(due);
     }
 
     fn window(&self, now: Instant) -> Duration {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use husk_core::Instant;
+use husk_core::io::Urgency;
 
 use crate::batch::Batch;
 use crate::disk::{Disk, Row};
@@ -15,7 +16,7 @@ use crate::medium::{FileMedium, Medium};
 use crate::meter::{Meter, Written};
 use crate::object::{Change, Object};
 use crate::opening::{self, Opened, Options};
-use crate::pending::Urgency;
+use crate::pending::{Due, Pending};
 use crate::state::{Plan, RESERVE, State, reserve_row};
 
 /// The agent's state: in memory, and on the disk whatever has to be.
@@ -206,10 +207,10 @@ impl Store {
         }
     }
 
-    /// Is there something new of a pod that isn't on the disk yet? Who shows nothing of a pod as long as there is has shown nothing
+    /// Is there something [urgent](Urgency::Soon) of a pod that isn't on the disk yet? Who shows nothing of a pod as long as there is has shown nothing
     /// that a power cut takes back.
     pub fn is_pending(&self, uid: &str) -> bool {
-        self.read().pending.is_marked(uid)
+        self.read().pending.is_urgent(uid)
     }
 
     /// When [`advance`](Self::advance) has something to write; ask again after each call of anything else.
@@ -256,7 +257,7 @@ impl Store {
     fn write_records(
         &self,
         now: Instant,
-        take: impl FnOnce(&mut crate::pending::Pending) -> Vec<(Arc<str>, Instant)>,
+        take: impl FnOnce(&mut Pending) -> Vec<(Arc<str>, Due)>,
     ) -> Result<(), DiskError> {
         let mut disk = self.disk();
         let transaction = Transaction::begin(&mut self.write(), &[], Vec::new(), take);
@@ -346,7 +347,7 @@ impl fmt::Debug for Store {
 struct Transaction {
     rows: Vec<Row>,
     /// Pending records that are in it, to be put back if it fails.
-    taken: Vec<(Arc<str>, Instant)>,
+    taken: Vec<(Arc<str>, Due)>,
     /// Versions that are reserved once it is written.
     reserved: u64,
 }
@@ -356,8 +357,8 @@ impl Transaction {
     fn begin(
         state: &mut State,
         planned: &[Row],
-        superseded: Vec<(Arc<str>, Instant)>,
-        take: impl FnOnce(&mut crate::pending::Pending) -> Vec<(Arc<str>, Instant)>,
+        superseded: Vec<(Arc<str>, Due)>,
+        take: impl FnOnce(&mut Pending) -> Vec<(Arc<str>, Due)>,
     ) -> Self {
         let mut taken = take(&mut state.pending);
         let records = taken.iter().map(|(uid, _)| Row::Record(uid.clone(), state.records.get(uid).cloned()));

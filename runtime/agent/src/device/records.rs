@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use husk_core::Instant;
-use husk_core::io::PodUid;
+use husk_core::io::{PodUid, Urgency};
 use husk_core::record::PodRecord;
-use husk_store::{Store, Urgency};
+use husk_store::Store;
 use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
@@ -21,8 +21,8 @@ pub(crate) struct Records {
 }
 
 impl Keeper for Records {
-    fn persist(&self, now: Instant, record: &PodRecord) {
-        self.store.persist(now, &record.uid().0, record.to_bytes(), Urgency::Soon);
+    fn persist(&self, now: Instant, record: &PodRecord, urgency: Urgency) {
+        self.store.persist(now, &record.uid().0, record.to_bytes(), urgency);
         self.marked.notify_one();
     }
 
@@ -37,7 +37,7 @@ impl Records {
         Self { store, clock, marked: Notify::new(), written: watch::Sender::new(0) }
     }
 
-    /// Is there something new of a pod that isn't on the disk yet?
+    /// Is there something new of a pod that isn't on the disk yet and must not be lost?
     pub(crate) fn is_pending(&self, pod: &PodUid) -> bool {
         self.store.is_pending(&pod.0)
     }

@@ -1,8 +1,10 @@
 //! When a pod has to be persisted again: whenever what must survive the agent's end changed, and never for mere display.
 
 use alloc::collections::BTreeSet;
+use alloc::string::String;
 
 use postcard::ser_flavors::Flavor;
+use serde::ser::SerializeTuple;
 use serde::{Serialize, Serializer};
 
 use super::generation::Generation;
@@ -12,16 +14,21 @@ use super::slot::{Slot, SlotState};
 use super::{Pod, SandboxState};
 use crate::backoff::Backoff;
 use crate::deletion::Deletion;
-use crate::io::PodUid;
-use crate::runtime::{RuntimeStatus, StopReason};
+use crate::io::{PodUid, Urgency};
+use crate::reasons;
+use crate::runtime::{Instance, Sandbox, StopReason};
 use crate::status::{Phase, PodStatus};
 use crate::time::Instant;
 
 impl Pod {
-    /// Did what must survive change since this was last asked?
-    pub(crate) fn has_to_be_persisted(&mut self) -> bool {
-        let digest = Some(self.digest());
-        core::mem::replace(&mut self.persisted, digest) != digest
+    /// Did what must survive change since this was last asked, and how soon must it be persisted?
+    pub(crate) fn has_to_be_persisted(&mut self) -> Option<Urgency> {
+        let digest = self.digest();
+        match self.persisted.replace(digest) {
+            Some(before) if before == digest => None,
+            Some(before) if before.kept == digest.kept => Some(Urgency::Calm),
+            _ => Some(Urgency::Soon),
+        }
     }
 
     /// As it is persisted.
@@ -34,7 +41,7 @@ impl Pod {
         self.persisted = Some(self.digest());
     }
 
-    fn digest(&self) -> u64 {
+    fn digest(&self) -> Digest {
         let durable = Durable {
             deletion: self.deletion,
             gone: self.gone,
@@ -45,10 +52,12 @@ impl Pod {
                 SandboxState::Ready { .. } | SandboxState::TearingDown { .. } => 1,
                 SandboxState::TornDown => 2,
             },
-            runtime: &self.runtime,
+            ips: &self.runtime.ips,
+            sandboxes: &self.runtime.sandboxes,
+            instances: Instances(&self.runtime.instances),
             phase: self.status.phase,
             start_time: self.status.start_time,
-            conditions: Conditions(&self.status),
+            conditions: Conditions { status: &self.status, of_readiness: false },
             slots: Slots(&self.slots),
             seat: &self.seat,
             nomination: self.nomination.as_ref(),
@@ -57,8 +66,22 @@ impl Pod {
             generation: self.generation,
         };
         // It can't fail: the sequences know their lengths, and the sink takes everything.
-        postcard::serialize_with_flavor(&durable, Fnv::default()).unwrap_or_default()
+        let kept = postcard::serialize_with_flavor(&durable, Fnv::default()).unwrap_or_default();
+        let readiness = Readiness {
+            conditions: Conditions { status: &self.status, of_readiness: true },
+            verdicts: Verdicts(&self.runtime.instances),
+        };
+        Digest { kept, readiness: postcard::serialize_with_flavor(&readiness, Fnv::default()).unwrap_or_default() }
     }
+}
+
+/// Hashes of what must survive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Digest {
+    /// What must not be lost.
+    kept: u64,
+    /// What probes find out again.
+    readiness: u64,
 }
 
 /// What must survive the agent's end and can change. The spec changes too seldom to be looked at each time.
@@ -69,7 +92,9 @@ struct Durable<'a> {
     restart_all: bool,
     ending: bool,
     sandbox: u8,
-    runtime: &'a RuntimeStatus,
+    ips: &'a [String],
+    sandboxes: &'a [Sandbox],
+    instances: Instances<'a>,
     phase: Phase,
     start_time: Option<Instant>,
     conditions: Conditions<'a>,
@@ -81,12 +106,66 @@ struct Durable<'a> {
     generation: Generation,
 }
 
-/// Conditions without what is for people only.
-struct Conditions<'a>(&'a PodStatus);
+/// What may be lost: probes find it out again.
+#[derive(Serialize)]
+struct Readiness<'a> {
+    conditions: Conditions<'a>,
+    verdicts: Verdicts<'a>,
+}
+
+/// What readiness probes said of each instance.
+struct Verdicts<'a>(&'a [Instance]);
+
+impl Serialize for Verdicts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|instance| instance.verdicts.readiness))
+    }
+}
+
+/// Instances without what readiness probes said.
+struct Instances<'a>(&'a [Instance]);
+
+impl Serialize for Instances<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|instance| {
+            // All of them by name: whoever adds a field has to think of this.
+            let Instance {
+                name,
+                id,
+                state,
+                changed,
+                restart_count,
+                created_at,
+                started_at,
+                finished_at,
+                exit_code,
+                signal,
+                reason,
+                message,
+                image_id,
+                stopped_for,
+                verdicts: crate::runtime::Verdicts { liveness, startup, readiness: _ },
+            } = instance;
+            let life = (created_at, started_at, finished_at, exit_code, signal, reason, message, stopped_for);
+            (name, id, state, changed, restart_count, image_id, life, liveness, startup)
+        }))
+    }
+}
+
+/// Conditions without what is for people only: those of readiness, or all others.
+struct Conditions<'a> {
+    status: &'a PodStatus,
+    of_readiness: bool,
+}
 
 impl Serialize for Conditions<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.conditions.iter().map(|c| (&*c.kind, c.status, c.last_transition_time)))
+        let of_readiness = |kind: &str| kind == reasons::READY || kind == reasons::CONTAINERS_READY;
+        let mut those = self.status.conditions.iter().filter(|c| of_readiness(&c.kind) == self.of_readiness);
+        // Their number is not known beforehand, and a hash needs none.
+        let mut tuple = serializer.serialize_tuple(0)?;
+        those.try_for_each(|c| tuple.serialize_element(&(&*c.kind, c.status, c.last_transition_time)))?;
+        tuple.end()
     }
 }
 

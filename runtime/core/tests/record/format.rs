@@ -1,7 +1,7 @@
 //! The record itself: when it is persisted, and what bytes are one.
 
 use husk_core::Instant;
-use husk_core::io::ProbeOutcome;
+use husk_core::io::{ProbeOutcome, Urgency};
 use husk_core::record::Interruption::Reboot;
 use husk_core::record::{PodRecord, RecordError};
 use husk_core::spec::RestartPolicy::Always;
@@ -29,6 +29,22 @@ fn an_idle_pod_is_not_persisted() {
     world.delete(None);
     world.run_for(10.0);
     assert!(world.persisted.len() > before && world.forgotten.contains(&world.uid));
+}
+
+#[test]
+fn readiness_that_flaps_can_wait_and_a_restart_cannot() {
+    let fails = |from, to| (ProbeKind::Readiness, secs(from), secs(to), ProbeOutcome::Failure);
+    let probes = vec![fails(60, 120), fails(180, 240)];
+    let script = Script { probes, ..exits(300, 1) };
+    let mut world = World::with(pod(Always, vec![], vec![ready_probe()]), &[("a0", script)]);
+    world.run_until(50.0);
+    let settled = world.persisted.len();
+    world.run_until(290.0);
+    let flaps: Vec<_> = world.persisted[settled..].iter().map(|(_, urgency)| *urgency).collect();
+    assert_eq!(flaps, [Urgency::Calm; 4], "not ready, ready, and once more");
+    let settled = world.persisted.len();
+    world.run_until(310.0);
+    assert_eq!(world.persisted[settled].1, Urgency::Soon);
 }
 
 #[test]

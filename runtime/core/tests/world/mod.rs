@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use husk_core::event::Event;
-use husk_core::io::{Action, Hook, Input, InstanceRef, Outcome, PodUid, ProbeOutcome};
+use husk_core::io::{Action, Hook, Input, InstanceRef, Outcome, PodUid, ProbeOutcome, Urgency};
 use husk_core::node::{Node, NodeConfig};
 use husk_core::record::Interruption;
 use husk_core::spec::{PodMeta, PodSpec, ProbeKind};
@@ -98,8 +98,8 @@ pub(crate) struct World {
     pub(crate) teardown_delay: Duration,
     /// Every answer that was given so far.
     pub(crate) said: Vec<Input>,
-    /// When something had to be persisted.
-    pub(crate) persisted: Vec<Instant>,
+    /// When something had to be persisted, and how soon.
+    pub(crate) persisted: Vec<(Instant, Urgency)>,
     pub(crate) forgotten: BTreeSet<PodUid>,
     stored: BTreeMap<PodUid, Vec<u8>>,
     config: NodeConfig,
@@ -315,8 +315,8 @@ impl World {
                     }
                     continue;
                 }
-                Action::Persist { pod } => {
-                    self.persisted.push(self.now);
+                Action::Persist { pod, urgency } => {
+                    self.persisted.push((self.now, *urgency));
                     let record = self.node.record(pod).expect("a pod that is to be persisted");
                     self.stored.insert(pod.clone(), record.to_bytes());
                     continue;

@@ -275,7 +275,7 @@ impl<W: Watch> Play<'_, W> {
             self.referee.action(self.now, &action, &self.node, self.slack)?;
             self.world.carry_out(self.now, &action);
             match action {
-                Action::Persist { pod } if self.keeps_records => {
+                Action::Persist { pod, .. } if self.keeps_records => {
                     if let Some(record) = self.node.record(&pod) {
                         self.stored.insert(pod, record.to_bytes());
                     }

@@ -227,7 +227,7 @@ impl Life {
             }
             Act::Persist(name, size) => {
                 let (uid, bytes) = (format!("uid-{name}"), self.bytes(size));
-                self.store().persist(self.now, &uid, bytes.clone(), Urgency::Now);
+                self.store().persist(self.now, &uid, bytes.clone(), Urgency::Soon);
                 self.memory.edit(Edit::Record(uid, Some(bytes)));
             }
             Act::Forget(name) => {

@@ -100,7 +100,7 @@ fn victim() {
         );
         let filler = "x".repeat((count % 50) as usize * 100);
         let batch = batch.put(pod(&format!("filler-{}", count % 20)), "u", filler.into(), Expect::Any);
-        store.persist(now, "pod", vec![0, (count % 251) as u8], Urgency::Now);
+        store.persist(now, "pod", vec![0, (count % 251) as u8], Urgency::Soon);
         store.commit(now, batch).expect("committed");
         writeln!(out, "acknowledged {count}").and_then(|()| out.flush()).expect("somebody listens");
     }

@@ -27,7 +27,7 @@ fn no_write_is_lost_and_no_watch_misses_one() {
                             Instant::from_millis(i as u64),
                             &format!("uid-{thread}"),
                             vec![0, i as u8],
-                            Urgency::Now,
+                            Urgency::Soon,
                         );
                         let event = ObjectKey::new("events", "default", &format!("e-{thread}-{i}"));
                         let batch = Batch::new().put(event, "e", vec![], Expect::Absent);

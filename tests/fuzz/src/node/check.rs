@@ -105,7 +105,7 @@ impl World {
                 assert!(status.start_time.is_none_or(|at| at <= now), "it began in the future");
                 seen.status = status;
             }
-            Action::Persist { pod } => {
+            Action::Persist { pod, .. } => {
                 let Some(record) = self.node.record(pod) else { panic!("nothing to persist of {pod}") };
                 self.stored.insert(pod.clone(), record.to_bytes());
             }

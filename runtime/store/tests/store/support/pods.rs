@@ -7,7 +7,7 @@ use husk_core::io::{Action, Input, Outcome, PodUid};
 use husk_core::record::Interruption;
 use husk_core::spec::{ContainerSpec, PodMeta, PodSpec, RestartPolicy};
 use husk_core::{Instant, Node, NodeConfig, PodRecord};
-use husk_store::{Store, Urgency};
+use husk_store::Store;
 
 /// A node with pods of one container.
 pub(crate) struct Pods {
@@ -122,9 +122,9 @@ impl Pods {
                 self.answer(soon, Input::Exited { instance, outcome, message });
             }
             Action::Teardown { pod, attempt } => self.answer(soon, Input::TornDown { pod, attempt }),
-            Action::Persist { pod } => {
+            Action::Persist { pod, urgency } => {
                 let record = self.node.record(&pod).expect("a pod that is to be persisted");
-                store.persist(self.now, &pod.0, record.to_bytes(), Urgency::Soon);
+                store.persist(self.now, &pod.0, record.to_bytes(), urgency);
             }
             Action::Forget { pod } => store.forget(self.now, &pod.0),
             _ => {}
