@@ -89,7 +89,7 @@ pub(crate) async fn made(
             let there = storage.get(&key).await.map_err(|error| api_error(error, resource, &name))?;
             if there.is_some() { Err(StorageError::Conflict) } else { Ok(Shared::new(object.clone())) }
         } else {
-            storage.put(&key, Expected::Absent, object.clone()).await
+            api.objects().create(&key, object.clone()).await
         };
         match written {
             Ok(object) => return Ok((object, warnings)),

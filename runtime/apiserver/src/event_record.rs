@@ -1,12 +1,14 @@
 //! Events of the core as objects: bounded, one object for a series.
 
+use std::sync::atomic::Ordering;
+
 use husk_core::event::Event;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::objects::Objects;
 use crate::resources::{EVENTS, NAMESPACES};
-use crate::storage::{Key, Shared, StorageError};
+use crate::storage::{Shared, StorageError};
 
 /// As upstream.
 const KEPT_FOR: SignedDuration = SignedDuration::from_hours(1);
@@ -49,7 +51,6 @@ impl Objects {
         if namespace.is_none_or(|namespace| !namespace["metadata"]["deletionTimestamp"].is_null()) {
             return Ok(());
         }
-        self.make_room(&key).await?;
         match self.create(&key, object(pod, event, times, node, &name)).await {
             // Somebody else recorded the same: it is there.
             Ok(_) | Err(StorageError::Conflict) => Ok(()),
@@ -57,7 +58,11 @@ impl Objects {
         }
     }
 
-    async fn make_room(&self, key: &Key) -> Result<(), StorageError> {
+    /// Looks at them once for [`ROOM`] new ones: to look at all is much more work than to keep one.
+    pub(crate) async fn make_room_for_events(&self) -> Result<(), StorageError> {
+        if !self.events.fetch_add(1, Ordering::Relaxed).is_multiple_of(ROOM) {
+            return Ok(());
+        }
         let mut events = self.list(&EVENTS.scope(None)).await?.items;
         let last = |event: &Shared| {
             let time = event["lastTimestamp"].as_str().or_else(|| event["metadata"]["creationTimestamp"].as_str());
@@ -66,10 +71,10 @@ impl Objects {
         events.sort_by_cached_key(last);
         let limit = Timestamp::now().checked_sub(KEPT_FOR).unwrap_or(Timestamp::MIN);
         let old = events.partition_point(|event| last(event) < limit);
-        let surplus = if events.len() >= MOST_EVENTS { events.len() - (MOST_EVENTS - ROOM) } else { 0 };
+        let surplus = events.len().saturating_sub(MOST_EVENTS - ROOM);
         for event in events.iter().take(old.max(surplus)) {
             let text = |field: &str| event["metadata"][field].as_str().unwrap_or_default();
-            let key = Key::new(key.resource.clone(), text("namespace"), text("name"));
+            let key = EVENTS.key(text("namespace"), text("name"));
             self.remove(&key, text("uid")).await?;
         }
         Ok(())

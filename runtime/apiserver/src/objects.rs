@@ -1,6 +1,7 @@
 //! Objects for those who look after them: the handlers here, and the agent.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use serde_json::Value;
 
@@ -8,6 +9,7 @@ use crate::changes::Watch;
 use crate::delete::is_over;
 use crate::incoming::now;
 use crate::resource::Resource;
+use crate::resources::EVENTS;
 use crate::status::ApiError;
 use crate::storage::{Expected, Key, Page, Scope, Shared, Storage, StorageError, revision_of};
 
@@ -20,12 +22,14 @@ pub struct Objects {
     storage: Arc<dyn Storage>,
     /// Resources that are kept elsewhere.
     others: Vec<(Arc<str>, Arc<dyn Storage>)>,
+    /// How many events were created.
+    pub(crate) events: Arc<AtomicUsize>,
 }
 
 impl Objects {
     /// Objects in a storage.
     pub fn new(storage: Arc<dyn Storage>) -> Self {
-        Self { storage, others: Vec::new() }
+        Self { storage, others: Vec::new(), events: Arc::default() }
     }
 
     /// With one resource in another storage: events don't have to survive a power cut, and shouldn't wear the flash.
@@ -58,6 +62,9 @@ impl Objects {
 
     /// Writes an object that isn't there yet.
     pub async fn create(&self, key: &Key, object: Value) -> Result<Shared, StorageError> {
+        if &*key.resource == EVENTS.plural {
+            self.make_room_for_events().await?;
+        }
         self.storage(&key.resource).put(key, Expected::Absent, object).await
     }
 

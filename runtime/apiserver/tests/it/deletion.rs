@@ -288,13 +288,42 @@ async fn finalizers_of_a_namespace_keep_it_when_it_is_empty() {
 }
 
 #[tokio::test]
-async fn no_event_comes_to_a_namespace_that_is_gone() {
+async fn the_oldest_events_go_whoever_writes_new_ones() {
     let server = Server::start().await;
     let client = server.client();
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}});
-    client.post("/api/v1/namespaces", &namespace).await.ok();
-    let there = client.post("/api/v1/namespaces/team/pods", &pod("web")).await.ok();
-    let event = Event {
+    let there = client.post("/api/v1/namespaces/default/pods", &pod("web")).await.ok();
+    let now = Timestamp::now().as_millisecond() - 100_000;
+    for n in 0..1500 {
+        let at = Timestamp::from_millisecond(now + n).expect("a time");
+        if n % 10 == 0 {
+            let time = at.to_string();
+            let event = json!({
+                "apiVersion": "v1", "kind": "Event", "metadata": {"name": format!("e-{n}")}, "message": n.to_string(),
+                "involvedObject": {"kind": "Pod", "name": "web", "namespace": "default"}, "lastTimestamp": time,
+            });
+            client.post("/api/v1/namespaces/default/events", &event).await.ok();
+        } else {
+            let event = Event { message: n.to_string(), ..killing() };
+            let times = EventTimes { first: at, last: at };
+            server.api.objects().record_event(&there, &event, times, "device").await.expect("memory takes it");
+        }
+    }
+    let list = client.get("/api/v1/namespaces/default/events").await.ok();
+    let mut left: Vec<i64> = list["items"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|event| event["message"].as_str().expect("text").parse().expect("n"))
+        .collect();
+    left.sort_unstable();
+    assert!((900..=1000).contains(&left.len()), "{}", left.len());
+    let newest: Vec<i64> = (1500 - i64::try_from(left.len()).expect("few")..1500).collect();
+    assert_eq!(left, newest);
+    server.end().await;
+}
+
+fn killing() -> Event {
+    Event {
         pod: "uid".into(),
         field_path: String::new(),
         kind: EventKind::Normal,
@@ -303,7 +332,17 @@ async fn no_event_comes_to_a_namespace_that_is_gone() {
         count: 1,
         first_seen: husk_core::Instant::ZERO,
         last_seen: husk_core::Instant::ZERO,
-    };
+    }
+}
+
+#[tokio::test]
+async fn no_event_comes_to_a_namespace_that_is_gone() {
+    let server = Server::start().await;
+    let client = server.client();
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}});
+    client.post("/api/v1/namespaces", &namespace).await.ok();
+    let there = client.post("/api/v1/namespaces/team/pods", &pod("web")).await.ok();
+    let event = killing();
     let times = EventTimes { first: Timestamp::now(), last: Timestamp::now() };
     let record = async || {
         server.api.objects().record_event(&there, &event, times, "device").await.expect("memory takes it");
