@@ -7,6 +7,7 @@ mod sample;
 mod whole;
 
 use std::fs;
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use pico_args::Arguments;
@@ -19,7 +20,7 @@ pub(crate) const VERB: Verb = Verb {
     name: "bench",
     summary: "Measure the core's events, starts, memory per pod and the cost of fuel, with a release build",
     help: "\
-Usage: cargo xtask bench [--runs N] [SECTION...]
+Usage: cargo xtask bench [--runs N] [--husk FILE] [SECTION...]
 
 Measures the named sections, or all of them in one run:
 
@@ -35,7 +36,8 @@ Measures the named sections, or all of them in one run:
   agent    `husk agent` with its API: start, memory with 0 to 1,000 pods, recovery after kill -9,
            answers while 200 clients watch, and what it writes to the disk in an hour
 
-For all but core husk is built as it is released; this takes long.
+For all but core husk is built as it is released; this takes long. With --husk the sections start, memory and
+agent measure that program instead, and nothing is built for them.
 
 Figures are medians with their spread, those of the core the least of several. Compare those of
 one run with each other, not with those of another machine or day.",
@@ -67,6 +69,7 @@ const SECTIONS: [(&str, Section); 6] = [
 
 fn bench(mut arguments: Arguments) -> Result<()> {
     let runs = arguments.opt_value_from_str("--runs")?.unwrap_or(RUNS);
+    let given: Option<PathBuf> = arguments.opt_value_from_str("--husk")?;
     let mut wanted = Vec::new();
     while let Some(name) = arguments.subcommand()? {
         let Some((_, section)) = SECTIONS.iter().find(|(known, _)| *known == name) else {
@@ -84,16 +87,19 @@ fn bench(mut arguments: Arguments) -> Result<()> {
     }
     setup::targets(&[WASIP2, WASIP1])?;
     guests::build_all_rust()?;
-    // As one: another set of packages would be another set of features, for which wasmtime is compiled anew.
-    let examples = ["--example", "density", "--example", "probes"];
-    run_quietly(cargo().args(["build", "--release", "--workspace", "--bin", "husk"]).args(examples))?;
     let release = target_dir().join("release");
+    if given.is_none() || is_wanted(Section::Engine) || is_wanted(Section::Probes) {
+        // As one: another set of packages would be another set of features, for which wasmtime is compiled anew.
+        let examples = ["--example", "density", "--example", "probes"];
+        run_quietly(cargo().args(["build", "--release", "--workspace", "--bin", "husk"]).args(examples))?;
+    }
+    let husk = given.unwrap_or_else(|| release.join("husk"));
     fs::create_dir_all(target_dir().join("bench"))?;
     if is_wanted(Section::Start) {
-        whole::measure(&release.join("husk"), runs)?;
+        whole::measure(&husk, runs)?;
     }
     if is_wanted(Section::Memory) {
-        memory::measure(&release.join("husk"))?;
+        memory::measure(&husk)?;
     }
     if is_wanted(Section::Engine) {
         println!("\nengine alone");
@@ -104,7 +110,7 @@ fn bench(mut arguments: Arguments) -> Result<()> {
         run(&mut std::process::Command::new(release.join("examples").join("probes")))?;
     }
     if is_wanted(Section::Agent) {
-        agent::measure(&release.join("husk"), runs)?;
+        agent::measure(&husk, runs)?;
     }
     Ok(())
 }

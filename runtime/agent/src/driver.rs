@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time;
 
 use husk_api::{core_meta, core_spec};
-use husk_core::io::{Hook, InstanceRef, PodUid};
+use husk_core::io::{Hook, InstanceRef, PodUid, Urgency};
 use husk_core::spec::ProbeKind;
 use husk_core::{Action, Input, Instant, Node, NodeConfig};
 use husk_engine::{Container, Engine, StartError};

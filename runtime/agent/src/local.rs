@@ -33,6 +33,9 @@ use crate::preflight::{self, Trouble};
 use crate::references::References;
 use crate::sandbox::Ground;
 
+/// What containers of an agent that was killed left behind is removed when this one has long been at work.
+const LEFTOVERS_AFTER: Duration = Duration::from_secs(60);
+
 /// So many notices may wait for one who watches.
 const MOST_NOTICES: usize = 8192;
 
@@ -182,6 +185,7 @@ impl LocalNode {
             cache_dir: config.cache_dir.clone(),
             cache_bytes: config.images_config.compiled_code_limit,
             scratch_dir: Some(path.join("containers")),
+            leftovers_after: LEFTOVERS_AFTER,
             ..EngineConfig::default()
         })?;
         let addresses = Addresses::of_this_user().map_err(AgentError::Addresses)?;

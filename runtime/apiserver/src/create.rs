@@ -13,7 +13,7 @@ use crate::resource::Resource;
 use crate::resources::NAMESPACES;
 use crate::respond::{self, Response};
 use crate::status::{ApiError, Cause};
-use crate::storage::{Expected, Shared, StorageError};
+use crate::storage::{Shared, StorageError};
 
 /// Without letters that make words.
 const SUFFIX_LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";

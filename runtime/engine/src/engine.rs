@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit};
 use tempfile::TempDir;
@@ -40,6 +41,8 @@ pub struct EngineConfig {
     pub cache_bytes: u64,
     /// Where containers have their root directories. None makes a directory in the system's own for temporary files.
     pub scratch_dir: Option<PathBuf>,
+    /// When what containers of engines that are gone left there is removed, from the start on.
+    pub leftovers_after: Duration,
     /// Threads that guests run on.
     pub workers: usize,
     /// Modules that are compiled at the same time: each takes a multiple of its size in memory.
@@ -60,6 +63,7 @@ impl Default for EngineConfig {
             cache_dir: None,
             cache_bytes: 256 << 20,
             scratch_dir: None,
+            leftovers_after: Duration::ZERO,
             workers,
             compilers: workers.div_ceil(2),
             slice: 100_000,
@@ -129,7 +133,7 @@ impl Engine {
             }
             None => None,
         };
-        let scratch = root::scratch(config.scratch_dir.as_deref()).map_err(EngineError::Scratch)?;
+        let scratch = root::scratch(config.scratch_dir.as_deref(), config.leftovers_after).map_err(EngineError::Scratch)?;
         let threads = Threads::start(config.workers.max(1)).map_err(EngineError::Threads)?;
         Ok(Self(Arc::new(Inner {
             wasm,

@@ -8,6 +8,8 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -39,16 +41,28 @@ pub(crate) enum RootError {
     ReadOnly { path: String, place: String },
 }
 
+/// So many directories of engines that are gone may wait to be removed.
+const MOST_LEFT: usize = 4;
+
 /// A directory for the containers of this engine alone, in `place` or where the system has temporary files. What engines left there
-/// whose process is gone without a chance to clean up is removed.
-pub(crate) fn scratch(place: Option<&Path>) -> io::Result<TempDir> {
+/// whose process is gone without a chance to clean up is removed beside everything else, after a while: a device that comes back after a
+/// power cut has more urgent work for its disk, and some file systems make new files slowly just after many were removed. It doesn't wait
+/// if that happens again and again.
+pub(crate) fn scratch(place: Option<&Path>, removed_after: Duration) -> io::Result<TempDir> {
     let temporary = std::env::temp_dir();
     let place = place.unwrap_or(&temporary);
     fs::create_dir_all(place)?;
-    for entry in fs::read_dir(place)?.flatten() {
-        if entry.file_name().to_str().is_some_and(is_abandoned) && entry.path().is_dir() && !entry.path().is_symlink() {
-            let _ = fs::remove_dir_all(entry.path());
-        }
+    let entries = fs::read_dir(place)?.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_abandoned));
+    let abandoned: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|path| path.is_dir() && !path.is_symlink()).collect();
+    if !abandoned.is_empty() {
+        let wait = if abandoned.len() > MOST_LEFT { Duration::ZERO } else { removed_after };
+        thread::Builder::new().name("husk-leftovers".into()).spawn(move || {
+            thread::sleep(wait);
+            for path in abandoned {
+                let _ = fs::remove_dir_all(path);
+            }
+        })?;
     }
     tempfile::Builder::new().prefix(&format!("{PREFIX}{}-", std::process::id())).tempdir_in(place)
 }

@@ -1,7 +1,7 @@
 //! What was there before the agent started: which pods go on, which begin anew, and what is left over of others.
 
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 use husk_apiserver::{Objects, PODS, Shared, StorageError};
 use husk_core::Instant;
@@ -101,10 +101,9 @@ async fn begin_anew(objects: &Objects, object: &Shared) -> Result<(), StorageErr
 /// Folders of pods that are no more.
 fn remove_leftovers(data_dir: &Path, restored: &[Restored]) {
     let Ok(entries) = std::fs::read_dir(data_dir.join("pods")) else { return };
-    for entry in entries.flatten() {
-        let path = entry.path();
-        let is_used = restored.iter().any(|pod| pod_folder(data_dir, pod.record.uid()) == path);
-        if !is_used && let Err(error) = std::fs::remove_dir_all(&path) {
+    let used: HashSet<PathBuf> = restored.iter().map(|pod| pod_folder(data_dir, pod.record.uid())).collect();
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if !used.contains(&path) && let Err(error) = std::fs::remove_dir_all(&path) {
             tracing::warn!(folder = %path.display(), %error, "can't remove what is left of a pod");
         }
     }

@@ -292,9 +292,9 @@ async fn the_oldest_events_go_whoever_writes_new_ones() {
     let server = Server::start().await;
     let client = server.client();
     let there = client.post("/api/v1/namespaces/default/pods", &pod("web")).await.ok();
-    let now = Timestamp::now().as_millisecond() - 100_000;
+    let begun = Timestamp::now().as_second() - 2000;
     for n in 0..1500 {
-        let at = Timestamp::from_millisecond(now + n).expect("a time");
+        let at = Timestamp::from_second(begun + n).expect("a time");
         if n % 10 == 0 {
             let time = at.to_string();
             let event = json!({
