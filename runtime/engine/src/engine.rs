@@ -133,7 +133,8 @@ impl Engine {
             }
             None => None,
         };
-        let scratch = root::scratch(config.scratch_dir.as_deref(), config.leftovers_after).map_err(EngineError::Scratch)?;
+        let scratch =
+            root::scratch(config.scratch_dir.as_deref(), config.leftovers_after).map_err(EngineError::Scratch)?;
         let threads = Threads::start(config.workers.max(1)).map_err(EngineError::Threads)?;
         Ok(Self(Arc::new(Inner {
             wasm,

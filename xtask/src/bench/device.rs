@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -39,9 +39,13 @@ impl Device {
         Ok(Self { husk: husk.to_owned(), folder, agent: None })
     }
 
-    /// Writes the manifest of a static pod.
+    /// Writes the manifest of a static pod, as one that has been there for long: the agent waits until a file that was just written
+    /// changes no more.
     pub(super) fn static_pod(&self, name: &str, manifest: &Value) -> Result<()> {
-        Ok(fs::write(self.folder.join("manifests").join(format!("{name}.json")), manifest.to_string())?)
+        let path = self.folder.join("manifests").join(format!("{name}.json"));
+        fs::write(&path, manifest.to_string())?;
+        let long_ago = SystemTime::now() - Duration::from_secs(3600);
+        Ok(fs::File::options().write(true).open(path)?.set_modified(long_ago)?)
     }
 
     /// Starts the agent, and returns how long it took until the API answered.

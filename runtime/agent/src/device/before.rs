@@ -103,7 +103,9 @@ fn remove_leftovers(data_dir: &Path, restored: &[Restored]) {
     let Ok(entries) = std::fs::read_dir(data_dir.join("pods")) else { return };
     let used: HashSet<PathBuf> = restored.iter().map(|pod| pod_folder(data_dir, pod.record.uid())).collect();
     for path in entries.flatten().map(|entry| entry.path()) {
-        if !used.contains(&path) && let Err(error) = std::fs::remove_dir_all(&path) {
+        if !used.contains(&path)
+            && let Err(error) = std::fs::remove_dir_all(&path)
+        {
             tracing::warn!(folder = %path.display(), %error, "can't remove what is left of a pod");
         }
     }
