@@ -5,33 +5,34 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::decode::{self, Decoded, Document, Reader, decode};
+use crate::gates::Gates;
 use crate::object::{Object, pod_of};
 use crate::problem::Problem;
-use crate::validate::{ErrorKind, FieldError, ObjectRules as _, validate_pod};
+use crate::validate::{ErrorKind, FieldError, ObjectRules as _, validate_pod_with};
 use crate::{DEFAULT_NAMESPACE, default_pod};
 
 /// Reads a manifest as [`decode`] does and checks its objects by the rules of Kubernetes as well.
 ///
 /// Nothing may be started if there are errors.
 pub fn check(text: &str, file: &str) -> Decoded {
-    checked(decode(text, file), file)
+    checked(decode(text, file), file, &Gates::default())
 }
 
 /// The same for a manifest whose pods an agent runs, which honours more fields than a command can.
-pub fn check_for_agent(text: &str, file: &str) -> Decoded {
-    checked(decode::read(text, file, Reader::Agent), file)
+pub fn check_for_agent(text: &str, file: &str, gates: &Gates) -> Decoded {
+    checked(decode::read(text, file, Reader::Agent), file, gates)
 }
 
-/// The same for a manifest that may hold objects of other kinds, which an agent's server will check.
+/// The same for a manifest that may hold objects of other kinds, which an agent's server will check. What is off there, it says itself.
 pub fn check_with_others(text: &str, file: &str) -> Decoded {
-    checked(decode::read(text, file, Reader::Client), file)
+    checked(decode::read(text, file, Reader::Client), file, &Gates::ALL)
 }
 
-fn checked(mut decoded: Decoded, file: &str) -> Decoded {
+fn checked(mut decoded: Decoded, file: &str, gates: &Gates) -> Decoded {
     let mut found = Vec::new();
     let mut first_of: BTreeMap<(&str, String, String), &Document> = BTreeMap::new();
     for document in &decoded.documents {
-        let errors = errors_of(&document.object);
+        let errors = errors_of(&document.object, gates);
         found.extend(errors.iter().map(|error| problem(document, file, error)));
         let metadata = document.object.metadata();
         let name = metadata.name.clone().unwrap_or_default();
@@ -51,7 +52,7 @@ fn checked(mut decoded: Decoded, file: &str) -> Decoded {
 }
 
 /// What is wrong with one object, with the paths of that object.
-fn errors_of(object: &Object) -> Vec<FieldError> {
+fn errors_of(object: &Object, gates: &Gates) -> Vec<FieldError> {
     match object {
         Object::ConfigMap(object) => return object.validate(),
         Object::Secret(object) => return object.validate(),
@@ -65,7 +66,7 @@ fn errors_of(object: &Object) -> Vec<FieldError> {
         pod.metadata.name = Some(format!("{prefix}xxxxx"));
     }
     default_pod(&mut pod);
-    let mut errors = validate_pod(&pod);
+    let mut errors = validate_pod_with(&pod, gates);
     if object.template().is_none() {
         return errors;
     }

@@ -58,11 +58,11 @@ pub(crate) async fn made(
     );
     object["metadata"]["uid"] = uuid::Uuid::new_v4().to_string().into();
     object["metadata"]["creationTimestamp"] = now().to_string().into();
-    (resource.strategy.prepare_create)(&mut object);
     let disabled = (resource.strategy.drop_disabled)(None, &mut object, api.device());
     if validation != FieldValidation::Ignore {
         warnings.extend(disabled);
     }
+    (resource.strategy.prepare_create)(&mut object);
     if let Some(applier) = applier {
         applier.created(&decoded.value, &mut object, resource);
     }

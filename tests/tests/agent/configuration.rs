@@ -43,6 +43,28 @@ fn a_gate_that_is_off_drops_its_field_with_a_warning_and_changes_nothing_else() 
 
 // spec: NODE-06
 #[test]
+fn what_a_gate_allows_is_allowed_by_every_door() {
+    let mut world =
+        World::configured("featureGates: {TaintTolerationComparisonOperators: true, PodLevelResources: false}\n");
+    let mut spec = shell("sleep 1000");
+    spec["tolerations"] = json!([{"key": "k", "operator": "Gt", "value": "5", "effect": "NoSchedule"}]);
+    spec["resources"] = json!({"limits": {"cpu": "1", "memory": "64Mi"}});
+    let pod = world.create("web", &spec);
+    // What follows from a field that was not taken doesn't follow either.
+    assert_eq!((pod["spec"].get("resources"), &pod["status"]["qosClass"]), (None, &json!("BestEffort")));
+    world.running("web");
+    std::fs::write(world.path("manifests/beacon.json"), named("beacon", &spec).to_string()).expect("written");
+    world.running("beacon-edge-7");
+    let file = world.path("sent.json");
+    std::fs::write(&file, named("sent", &spec).to_string()).expect("written");
+    let socket = world.path("husk.sock").display().to_string();
+    let applied = crate::husk::output(&["apply", "--socket", &socket, "-f", &file.display().to_string()]);
+    assert!(applied.status.success(), "{applied:?}");
+    world.running("sent");
+}
+
+// spec: NODE-06
+#[test]
 fn what_a_pod_uses_already_stays_when_its_gate_is_turned_off() {
     let mut world = World::configured("featureGates: {GenericWorkload: true}\n");
     let mut spec = shell("hostname; sleep 1000");

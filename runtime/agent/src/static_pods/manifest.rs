@@ -51,7 +51,7 @@ impl StaticPod {
 
 /// The pods of a manifest, or everything that is wrong with it.
 pub(super) fn read(text: &str, path: &Path, node_name: &str, gates: &Gates) -> Result<Vec<StaticPod>, Vec<Problem>> {
-    let decoded = husk_api::check_for_agent(text, &path.display().to_string());
+    let decoded = husk_api::check_for_agent(text, &path.display().to_string(), gates);
     let (mut pods, mut problems) = (Vec::new(), decoded.errors);
     for document in &decoded.documents {
         match of(document, node_name, gates) {
@@ -256,6 +256,14 @@ mod tests {
         }
         let labelled = "{nodeSelector: {secret: x}, containers: [{name: app, image: x}]}";
         assert!(read_one(&pod(labelled)).is_ok());
+    }
+
+    #[test]
+    fn what_is_valid_depends_on_the_gates() {
+        let text = pod("{tolerations: [{key: k, operator: Lt, value: '5'}], containers: [{name: app, image: x}]}");
+        let read = |gates: &Gates| read(&text, Path::new("a.yaml"), "node", gates).map(|pods| pods.len());
+        assert!(read(&Gates::default()).is_err());
+        assert_eq!(read(&Gates::ALL).expect("valid"), 1);
     }
 
     #[test]

@@ -140,6 +140,9 @@ impl Gates {
     /// As Kubernetes has them by default.
     pub const UPSTREAM: Self = Self::by_default(true);
 
+    /// Everything is on.
+    pub const ALL: Self = Self((1 << SWITCHES.len()) - 1);
+
     const fn by_default(upstream: bool) -> Self {
         let (mut bits, mut index) = (0, 0);
         while index < SWITCHES.len() {
