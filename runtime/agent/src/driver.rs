@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time;
 
 use husk_api::{core_meta, core_spec};
+use husk_core::event::EventKind;
 use husk_core::io::{Hook, InstanceRef, PodUid, Urgency};
 use husk_core::spec::ProbeKind;
 use husk_core::{Action, Input, Instant, Node, NodeConfig};
@@ -52,6 +53,8 @@ pub(crate) enum Command {
     },
     /// Tell the core this.
     Tell(Box<Input>),
+    /// Say that it is there.
+    Answer(oneshot::Sender<()>),
     /// Say how all pods are.
     Look(oneshot::Sender<Vec<PodState>>),
 }
@@ -70,6 +73,8 @@ enum Answer {
     Started { instance: InstanceRef, version: u64, result: Result<Container, StartError> },
     /// The volumes of running pods are up to date.
     Updated,
+    /// Images were collected; what is wrong with that.
+    Collected(Option<(&'static str, String)>),
 }
 
 /// An instance between its start and its end.
@@ -242,6 +247,8 @@ impl Driver {
             }
             Command::Delete { pod, grace_seconds } => self.fact(Input::DeleteRequested { pod, grace_seconds }),
             Command::Tell(input) => self.fact(*input),
+            // Who asked may have given up.
+            Command::Answer(reply) => drop(reply.send(())),
             Command::Look(reply) => {
                 let pods = self.pods.iter().map(|(uid, local)| PodState {
                     uid: uid.clone(),
@@ -278,6 +285,11 @@ impl Driver {
             }
             Answer::SetUp { pod, attempt, version, result } => self.was_set_up(pod, attempt, version, result),
             Answer::Started { instance, version, result } => self.started(instance, version, result),
+            Answer::Collected(wrong) => {
+                if let Some((reason, message)) = wrong {
+                    self.tell(Notice::Node { at: self.now(), kind: EventKind::Warning, reason, message });
+                }
+            }
             Answer::Updated => {
                 if std::mem::take(&mut self.updating) == Updating::AndAgain {
                     self.update_volumes();

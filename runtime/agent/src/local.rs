@@ -269,6 +269,13 @@ impl LocalNode {
         pods.await.ok()
     }
 
+    /// Does it answer? It does so between any two turns of its work, so that one that doesn't hangs or has ended.
+    pub async fn answers(&self) -> bool {
+        let (reply, answer) = oneshot::channel();
+        let _ = self.commands.send(Command::Answer(reply));
+        answer.await.is_ok()
+    }
+
     /// What happens from now on. The channel is closed if the agent has ended, by [`shutdown`](Self::shutdown) or by a fault.
     pub fn watch(&self) -> broadcast::Receiver<Notice> {
         match self.notices.upgrade() {

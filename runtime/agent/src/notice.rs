@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use husk_core::Instant;
 use husk_core::deletion::Deletion;
-use husk_core::event::Event;
+use husk_core::event::{Event, EventKind};
 use husk_core::io::PodUid;
 use husk_core::spec::ProbeKind;
 use husk_core::status::PodStatus;
 
-/// Something that happened to a pod.
+/// Something that happened, mostly to a pod.
 #[derive(Clone, Debug)]
 pub enum Notice {
     /// An event was recorded.
@@ -45,6 +45,17 @@ pub enum Notice {
         at: Instant,
         /// Which pod.
         pod: PodUid,
+    },
+    /// Something about the node itself.
+    Node {
+        /// When.
+        at: Instant,
+        /// For information, or to look at.
+        kind: EventKind,
+        /// As upstream has it, as in `FreeDiskSpaceFailed`.
+        reason: &'static str,
+        /// For people.
+        message: String,
     },
     /// The node was asked to shut down, and all its pods have ended or had their time.
     ShutDown {

@@ -1,6 +1,6 @@
 //! One request: from its path to its answer.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use husk_api::Gates;
 use hyper::body::Incoming;
@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use crate::backend::{Backend, Metrics};
 use crate::body::Body;
+use crate::health::Check;
 use crate::negotiate::{Form, form};
 use crate::objects::Objects;
 use crate::query::Query;
@@ -18,7 +19,7 @@ use crate::resource::Door;
 use crate::respond::{self, Response};
 use crate::route::{Place, Route, route};
 use crate::status::ApiError;
-use crate::{create, delete, discovery, eviction, exec, logs, openapi, read, stream, timeline, update};
+use crate::{create, delete, discovery, eviction, exec, health, logs, openapi, read, stream, timeline, update};
 
 /// Facts about the device that answers depend on.
 #[derive(Clone, Debug, Default)]
@@ -40,12 +41,25 @@ struct Inner {
     backend: Arc<dyn Backend>,
     device: Device,
     ending: watch::Sender<bool>,
+    checks: OnceLock<Vec<Check>>,
 }
 
 impl Api {
     /// Over objects and what runs them.
     pub fn new(objects: Objects, backend: Arc<dyn Backend>, device: Device) -> Self {
-        Self(Arc::new(Inner { objects, backend, device, ending: watch::Sender::new(false) }))
+        Self(Arc::new(Inner { objects, backend, device, ending: watch::Sender::new(false), checks: OnceLock::new() }))
+    }
+
+    /// With what else is looked at when somebody asks how it is; once.
+    #[must_use]
+    pub fn checked(self, checks: Vec<Check>) -> Self {
+        // Who says it again is not heard.
+        let _ = self.0.checks.set(checks);
+        self
+    }
+
+    pub(crate) fn checks(&self) -> &[Check] {
+        self.0.checks.get().map(Vec::as_slice).unwrap_or_default()
     }
 
     /// The objects.
@@ -77,6 +91,11 @@ impl Api {
     pub async fn handle(&self, request: Request<Incoming>) -> Response {
         let answer = match route(request.uri().path()) {
             Some(Route::Objects(place)) => self.objects_request(place, request).await,
+            Some(Route::Health { question, check }) if request.method() == Method::GET => {
+                let query = Query::parse(request.uri().query().unwrap_or_default());
+                let answer = health::answer(self, question, check.as_deref(), &query).await;
+                answer.ok_or_else(ApiError::no_such_path)
+            }
             Some(route) if request.method() == Method::GET => Ok(self.fixed(&route, &request)),
             Some(_) => Err(ApiError::method_not_allowed()),
             None => Err(ApiError::no_such_path()),
@@ -89,7 +108,6 @@ impl Api {
         let accept = header(request, &ACCEPT);
         match route {
             Route::Version => respond::json(200, &self.version()),
-            Route::Health => respond::bytes(200, "text/plain; charset=utf-8", "ok".into()),
             Route::Metrics => match self.backend().metrics() {
                 Some(Metrics { content_type, text }) => respond::bytes(200, content_type, text.into()),
                 None => respond::error(&ApiError::no_such_path()),
@@ -101,7 +119,7 @@ impl Api {
             Route::OpenApiIndex => openapi::index(),
             Route::OpenApi { group, version } => openapi::document(group, version),
             Route::OpenApiV2 => openapi::v2(),
-            Route::Objects(_) => respond::error(&ApiError::no_such_path()),
+            Route::Objects(_) | Route::Health { .. } => respond::error(&ApiError::no_such_path()),
         }
     }
 

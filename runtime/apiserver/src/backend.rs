@@ -122,3 +122,26 @@ pub enum Exit {
     /// It could not be started or was lost; the text says why.
     Failed(String),
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A node without pods.
+    pub(crate) struct Empty;
+
+    #[async_trait]
+    impl Backend for Empty {
+        async fn logs(&self, _: Target<'_>, _: bool, _: bool) -> Result<LogSource, ApiError> {
+            Err(ApiError::internal("the pod is not here"))
+        }
+
+        async fn exec(&self, _: Target<'_>, _: Vec<String>, _: bool, _: Streams) -> Result<BoxFuture<Exit>, ApiError> {
+            Err(ApiError::internal("the pod is not here"))
+        }
+
+        async fn attach(&self, _: Target<'_>, _: bool, _: Streams) -> Result<BoxFuture<Exit>, ApiError> {
+            Err(ApiError::internal("the pod is not here"))
+        }
+    }
+}

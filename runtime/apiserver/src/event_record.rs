@@ -2,13 +2,15 @@
 
 use std::sync::atomic::Ordering;
 
-use husk_core::event::Event;
+use husk_core::Instant;
+use husk_core::event::{Event, EventKind};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::incoming::now;
 use crate::objects::Objects;
 use crate::resources::{EVENTS, NAMESPACES};
-use crate::storage::{Shared, StorageError};
+use crate::storage::{Key, Shared, StorageError};
 
 /// As upstream.
 const KEPT_FOR: SignedDuration = SignedDuration::from_hours(1);
@@ -51,7 +53,46 @@ impl Objects {
         if namespace.is_none_or(|namespace| !namespace["metadata"]["deletionTimestamp"].is_null()) {
             return Ok(());
         }
-        match self.create(&key, object(pod, event, times, node, &name)).await {
+        self.begin_series(&key, object("Pod", pod, event, times, node, &name)).await
+    }
+
+    /// Records an event about the node itself: a new one, or once more the same. As upstream it stands in the namespace `default`, and
+    /// the node's uid in it is its name.
+    pub async fn record_node_event(
+        &self,
+        node: &str,
+        kind: EventKind,
+        reason: &'static str,
+        message: &str,
+    ) -> Result<(), StorageError> {
+        let now = now();
+        let event = Event {
+            pod: node.into(),
+            field_path: String::new(),
+            kind,
+            reason: reason.into(),
+            message: message.into(),
+            count: 1,
+            first_seen: Instant::ZERO,
+            last_seen: Instant::ZERO,
+        };
+        let name = format!("{node}.{:016x}", series(node, &event));
+        let key = EVENTS.key(husk_api::DEFAULT_NAMESPACE, &name);
+        let counted = self.update(&key, |object| {
+            object["count"] = (object["count"].as_i64().unwrap_or(0) + 1).into();
+            object["lastTimestamp"] = now.to_string().into();
+            true
+        });
+        if counted.await?.is_some() {
+            return Ok(());
+        }
+        let about = json!({"metadata": {"name": node, "uid": node}});
+        let times = EventTimes { first: now, last: now };
+        self.begin_series(&key, object("Node", &about, &event, times, node, &name)).await
+    }
+
+    async fn begin_series(&self, key: &Key, event: Value) -> Result<(), StorageError> {
+        match self.create(key, event).await {
             // Somebody else recorded the same: it is there.
             Ok(_) | Err(StorageError::Conflict) => Ok(()),
             Err(error) => Err(error),
@@ -81,28 +122,27 @@ impl Objects {
     }
 }
 
-fn object(pod: &Value, event: &Event, times: EventTimes, node: &str, name: &str) -> Value {
+fn object(kind: &str, about: &Value, event: &Event, times: EventTimes, node: &str, name: &str) -> Value {
     let component = match &*event.reason {
         "Scheduled" | "FailedScheduling" | "Preempted" => "default-scheduler",
         _ => "kubelet",
     };
-    let about = &pod["metadata"];
+    let about = &about["metadata"];
+    let namespace = about["namespace"].as_str().unwrap_or(husk_api::DEFAULT_NAMESPACE);
     let mut object = json!({
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {
             "name": name,
-            "namespace": about["namespace"],
+            "namespace": namespace,
             "uid": uuid::Uuid::new_v4().to_string(),
             "creationTimestamp": times.first.to_string(),
         },
         "involvedObject": {
-            "kind": "Pod",
-            "namespace": about["namespace"],
+            "kind": kind,
             "name": about["name"],
             "uid": about["uid"],
             "apiVersion": "v1",
-            "resourceVersion": about["resourceVersion"],
         },
         "reason": event.reason,
         "message": event.message,
@@ -114,6 +154,11 @@ fn object(pod: &Value, event: &Event, times: EventTimes, node: &str, name: &str)
         "count": event.count,
         "type": event.kind.as_str(),
     });
+    for field in ["namespace", "resourceVersion"] {
+        if about[field].is_string() {
+            object["involvedObject"][field] = about[field].clone();
+        }
+    }
     if !event.field_path.is_empty() {
         object["involvedObject"]["fieldPath"] = event.field_path.as_str().into();
     }

@@ -14,7 +14,7 @@ use crate::status::ApiError;
 use crate::storage::{Shared, StorageError};
 
 /// Namespaces that are always there.
-pub(crate) const ALWAYS: [&str; 2] = ["default", "kube-system"];
+pub(crate) const ALWAYS: [&str; 3] = ["default", "kube-node-lease", "kube-system"];
 
 /// After a failure that might repeat itself.
 const PAUSE: Duration = Duration::from_millis(500);

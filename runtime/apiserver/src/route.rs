@@ -1,5 +1,6 @@
 //! From paths to what they mean.
 
+use crate::health::Question;
 use crate::query::plain;
 use crate::resource::{Resource, Subresource};
 use crate::resources;
@@ -10,7 +11,12 @@ pub(crate) enum Route {
     /// `/version`
     Version,
     /// `/healthz`, `/livez` and `/readyz`, also with the name of a check behind them.
-    Health,
+    Health {
+        /// Which of them.
+        question: Question,
+        /// One check of it.
+        check: Option<String>,
+    },
     /// Figures for Prometheus.
     Metrics,
     /// `/api`
@@ -65,9 +71,12 @@ impl Place {
 pub(crate) fn route(path: &str) -> Option<Route> {
     let parts: Vec<String> = path.split('/').filter(|part| !part.is_empty()).map(decoded).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    if let Some((question, check)) = parts.split_first().and_then(|(first, rest)| Some((Question::of(first)?, rest))) {
+        let check = (!check.is_empty()).then(|| check.join("/"));
+        return Some(Route::Health { question, check });
+    }
     Some(match parts.as_slice() {
         ["version"] => Route::Version,
-        ["healthz" | "livez" | "readyz", ..] => Route::Health,
         ["metrics"] => Route::Metrics,
         ["api"] => Route::CoreVersions,
         ["apis"] => Route::Groups,

@@ -211,31 +211,11 @@ fn from_elsewhere(request: &Request<Incoming>) -> Option<ApiError> {
 
 #[cfg(test)]
 mod tests {
-    use async_trait::async_trait;
-
     use super::*;
     use crate::api::Device;
-    use crate::backend::{Backend, BoxFuture, Exit, LogSource, Streams, Target};
+    use crate::backend::tests::Empty;
     use crate::memory::Memory;
     use crate::objects::Objects;
-
-    /// A node without pods.
-    struct Empty;
-
-    #[async_trait]
-    impl Backend for Empty {
-        async fn logs(&self, _: Target<'_>, _: bool, _: bool) -> Result<LogSource, ApiError> {
-            Err(ApiError::internal("the pod is not here"))
-        }
-
-        async fn exec(&self, _: Target<'_>, _: Vec<String>, _: bool, _: Streams) -> Result<BoxFuture<Exit>, ApiError> {
-            Err(ApiError::internal("the pod is not here"))
-        }
-
-        async fn attach(&self, _: Target<'_>, _: bool, _: Streams) -> Result<BoxFuture<Exit>, ApiError> {
-            Err(ApiError::internal("the pod is not here"))
-        }
-    }
 
     #[tokio::test]
     async fn a_server_with_all_the_connections_that_it_takes_can_end() {

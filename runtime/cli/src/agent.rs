@@ -195,7 +195,7 @@ async fn feed_watchdog(node: Arc<LocalNode>) {
     let mut turns = tokio::time::interval(patience / 3);
     loop {
         turns.tick().await;
-        if matches!(tokio::time::timeout(patience / 3, node.pods()).await, Ok(Some(_))) {
+        if matches!(tokio::time::timeout(patience / 3, node.answers()).await, Ok(true)) {
             tell_systemd(NotifyState::Watchdog);
         }
     }

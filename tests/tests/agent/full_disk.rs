@@ -128,11 +128,17 @@ fn a_full_disk_ends_no_pod_and_loses_nothing_that_was_taken() {
     all_there(&world, &taken);
     let health = world.get("/healthz").expect("an answer");
     assert_eq!(health.code, 200, "{health:?}");
+    assert_eq!(world.get("/livez").expect("an answer").code, 200);
+    let ready = world.get("/readyz").expect("an answer");
+    assert!(ready.code == 500 && ready.body.contains("\n[-]store failed: "), "{ready:?}");
+    assert!(ready.body.contains("free space on this disk") && ready.body.contains("[+]syncloop ok\n"), "{ready:?}");
+    assert_eq!(world.get("/readyz?exclude=store").expect("an answer").code, 200);
 
     // There is space again.
     disk.free(&world);
     world.until("pods are taken", |world| (world.send("POST", PODS, &pod).code == 201).then_some(()));
     world.running("late");
+    world.until("it is ready again", |world| world.get("/readyz").filter(|answer| answer.code == 200));
     all_there(&world, &taken);
     world.kill();
     world.start();

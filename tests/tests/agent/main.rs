@@ -15,6 +15,7 @@ mod disks;
 mod full_disk;
 mod images;
 mod many_pods;
+mod observing;
 mod static_pods;
 mod unwritable;
 mod world;

@@ -4,6 +4,8 @@
 //! Pods from files go to the node without asking anybody, so they run whatever the disk and the API do; their objects are mirrors.
 
 mod before;
+mod health;
+mod node_events;
 mod node_facts;
 mod pod_object;
 mod pods;
@@ -17,17 +19,20 @@ use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use husk_api::Gates;
 use husk_apiserver::{Api, Listener, Memory, Objects, serve};
 use husk_core::Input;
+use husk_core::event::EventKind;
 use husk_core::record::Interruption;
 use husk_core::spec::ResourceList;
 use husk_store::{OpenError, Opened, Options, Store};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use self::health::Health;
 use self::node_facts::NodeFactsKeeper;
 use self::pods::Pods;
 use self::records::Records;
@@ -42,6 +47,8 @@ use crate::static_pods::{StaticPods, StaticPodsConfig};
 
 /// How long a shutdown waits beyond the grace of its pods.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// So many changes of leases are remembered for watches.
+const LEASES: usize = 16;
 
 /// How a device is set up.
 #[derive(Clone)]
@@ -137,6 +144,7 @@ pub struct Device {
     tasks: JoinSet<&'static str>,
     grace: (Duration, Duration),
     max_pods: watch::Sender<u32>,
+    health: Arc<Health>,
 }
 
 impl Device {
@@ -154,15 +162,22 @@ impl Device {
         if let Some(error) = &opened.degraded {
             tracing::error!(%error, "the disk is full: what changes is kept in memory until there is space");
         }
+        let health = Arc::new(Health::default());
+        if let Some(error) = &opened.degraded {
+            health.store.failed(error);
+        }
+        let mut remarks = node_events::of_start(&opened, &config.node.node_name, &clock::boot().id);
         let Opened { store, now, interruption, records: of_before, .. } = opened;
         let (store, clock) = (Arc::new(store), Clock::starting_at(now));
-        let storage = Arc::new(StoreStorage::new(store.clone(), clock, version.clone()));
-        // Events are many, small and soon forgotten.
-        let objects = Objects::new(storage).with("events", Arc::new(Memory::default()));
+        let storage = Arc::new(StoreStorage::new(store.clone(), clock, version.clone(), health.clone()));
+        // Events are many, small and soon forgotten; a lease is written every ten seconds.
+        let objects = Objects::new(storage)
+            .with("events", Arc::new(Memory::default()))
+            .with("leases.coordination.k8s.io", Arc::new(Memory::new(LEASES)));
         let before = before::gather(&objects, &store, now, of_before, &data_dir).await;
 
         let references = Arc::new(StoredReferences::new(store.clone()));
-        let keeper = Arc::new(Records::new(store.clone(), clock));
+        let keeper = Arc::new(Records::new(store.clone(), clock, health.clone()));
         let node_config = AgentConfig { references: references.clone(), ..config.node.clone() };
         let after = interruption.unwrap_or(Interruption::Reboot);
         let continuation = Continuation { now, after, pods: before.restored, keeper: keeper.clone() };
@@ -173,15 +188,20 @@ impl Device {
             agent_version: env!("CARGO_PKG_VERSION").to_owned(),
             gates: config.gates,
         };
-        let api = Api::new(objects.clone(), Arc::new(node.containers()), device);
+        let api =
+            Api::new(objects.clone(), Arc::new(node.containers()), device).checked(health.checks(&node, &store, clock));
         let listeners = listen(&config).await?;
         let wall = Arc::new(WallClock::new(clock));
         let mut tasks = JoinSet::new();
         let max_pods = watch::Sender::new(config.max_pods);
         let facts = NodeFactsKeeper::new(node.clone(), objects.clone(), max_pods.subscribe());
         facts.report().await;
+        let name = node.node_name();
+        remarks.push((EventKind::Normal, "NodeReady", format!("Node {name} status is now: NodeReady")));
+        node_events::record(&objects, name, remarks).await;
         let base = data_dir.clone();
-        let pods = Pods::new(node.clone(), objects.clone(), wall, base, keeper.clone(), &before.objects);
+        let pods =
+            Pods::new(node.clone(), objects.clone(), wall, base, keeper.clone(), &before.objects, health.clone());
         let serving = api.clone();
         tasks.spawn(async move {
             if let Err(error) = serve(serving, listeners).await {
@@ -204,7 +224,7 @@ impl Device {
             }
         };
         let grace = grace(config.shutdown_grace, config.shutdown_grace_critical);
-        Ok(Self { node, api, static_pods, records: keeper, store, clock, tasks, grace, max_pods })
+        Ok(Self { node, api, static_pods, records: keeper, store, clock, tasks, grace, max_pods, health })
     }
 
     /// The node.
@@ -244,8 +264,11 @@ impl Device {
 
     /// Ends it in good order (TERM-10): its pods within their grace, the critical ones last, and everything is on the disk.
     pub async fn shut_down(self) -> Result<(), DeviceError> {
-        let Self { node, api, static_pods, records, store, clock, mut tasks, grace: (grace, critical), max_pods: _ } =
-            self;
+        let Self { node, api, static_pods, records, store, clock, mut tasks, grace, max_pods: _, health } = self;
+        let (grace, critical) = grace;
+        health.is_ending.store(true, Ordering::Relaxed);
+        let remark = (EventKind::Normal, "Shutdown", "Shutdown manager detected shutdown event".to_owned());
+        node_events::record(api.objects(), node.node_name(), vec![remark]).await;
         if let Some(static_pods) = static_pods {
             static_pods.stop().await;
         }

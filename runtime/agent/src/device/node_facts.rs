@@ -61,7 +61,10 @@ impl NodeFactsKeeper {
         let mut max_pods = self.max_pods.clone();
         loop {
             tokio::select! {
-                _ = looks.tick() => self.write().await?,
+                _ = looks.tick() => {
+                    self.write().await?;
+                    self.objects.renew_lease(self.node.node_name()).await?;
+                }
                 // Told as well when something else of the configuration is another one.
                 Ok(()) = max_pods.changed() => self.report().await,
                 change = changes.next() => {

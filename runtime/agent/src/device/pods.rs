@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use husk_apiserver::{Change, EventTimes, Key, Objects, PODS, Shared, StorageError};
@@ -17,6 +18,8 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until};
 
+use super::health::Health;
+use super::node_events::{self, Remark};
 use super::pod_object::{self, FROM_FILE};
 use super::records::Records;
 use super::wall::WallClock;
@@ -41,6 +44,7 @@ pub(crate) struct Pods {
     /// What has been heard and isn't written, and since when.
     heard: Batch,
     since: Option<Instant>,
+    health: Arc<Health>,
 }
 
 /// A pod that has an object, or is to have one.
@@ -64,6 +68,7 @@ struct News {
 struct Batch {
     order: Vec<PodUid>,
     news: HashMap<PodUid, News>,
+    of_node: Vec<Remark>,
 }
 
 impl Pods {
@@ -75,10 +80,11 @@ impl Pods {
         base: PathBuf,
         records: Arc<Records>,
         restored: &[Shared],
+        health: Arc<Health>,
     ) -> Self {
         let known = restored.iter().map(|object| (uid_of(object), Known::of(object))).collect();
         let (notices, heard) = (node.watch(), Batch::default());
-        Self { node, objects, wall, base, known, records, notices, heard, since: None }
+        Self { node, objects, wall, base, known, records, notices, heard, since: None, health }
     }
 
     /// Works for as long as the agent lives.
@@ -102,6 +108,7 @@ impl Pods {
         }
         let mut changes = self.objects.watch(scope, page.revision)?;
         self.compare(&page.items).await?;
+        self.health.is_restored.store(true, Ordering::Relaxed);
         let mut written = self.records.written();
         loop {
             let patience = self.since.map(|since| since + PATIENCE);
@@ -214,6 +221,8 @@ impl Pods {
 
     /// Writes what was heard of pods whose records are on the disk: what a client has seen no power cut takes back.
     async fn write(&mut self) -> Result<(), StorageError> {
+        let of_node = std::mem::take(&mut self.heard.of_node);
+        node_events::record(&self.objects, self.node.node_name(), of_node).await;
         let is_over = self.since.is_some_and(|since| since.elapsed() >= PATIENCE);
         let waits = |records: &Records, uid: &PodUid| !is_over && records.is_pending(uid);
         let (later, now): (Vec<_>, Vec<_>) =
@@ -327,6 +336,7 @@ impl Batch {
             Notice::Status { pod, status, deletion, .. } => (pod, Some((status, deletion)), None),
             Notice::Gone { pod, .. } => return self.of(pod).is_gone = true,
             Notice::Forgotten { pod, .. } => return self.of(pod).is_forgotten = true,
+            Notice::Node { kind, reason, message, .. } => return self.of_node.push((kind, reason, message)),
             Notice::ShutDown { .. } => return,
         };
         let news = self.of(uid);

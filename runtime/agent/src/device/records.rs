@@ -8,6 +8,7 @@ use husk_core::record::PodRecord;
 use husk_store::Store;
 use tokio::sync::{Notify, watch};
 
+use super::health::Health;
 use crate::clock::Clock;
 use crate::local::Keeper;
 
@@ -15,6 +16,7 @@ use crate::local::Keeper;
 pub(crate) struct Records {
     store: Arc<Store>,
     clock: Clock,
+    health: Arc<Health>,
     marked: Notify,
     /// Changes when something may have been written.
     written: watch::Sender<u64>,
@@ -33,8 +35,8 @@ impl Keeper for Records {
 }
 
 impl Records {
-    pub(crate) fn new(store: Arc<Store>, clock: Clock) -> Self {
-        Self { store, clock, marked: Notify::new(), written: watch::Sender::new(0) }
+    pub(crate) fn new(store: Arc<Store>, clock: Clock, health: Arc<Health>) -> Self {
+        Self { store, clock, health, marked: Notify::new(), written: watch::Sender::new(0) }
     }
 
     /// Is there something new of a pod that isn't on the disk yet and must not be lost?
@@ -77,7 +79,10 @@ impl Records {
         match tokio::task::spawn_blocking(move || work(&store, now)).await {
             Ok(Ok(())) => {}
             // The store says when it is tried again.
-            Ok(Err(error)) => tracing::warn!(%error, "pods' records can't be written"),
+            Ok(Err(error)) => {
+                self.health.store.failed(&error);
+                tracing::warn!(%error, "pods' records can't be written");
+            }
             Err(error) => tracing::error!(%error, "writing pods' records broke off"),
         }
     }

@@ -9,6 +9,7 @@ use husk_store::{Batch, ChangeKind, CommitError, Committed, Expect, Object, Obje
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::health::Health;
 use crate::clock::Clock;
 
 /// Resources whose status is worked out anew by the agent after each start: it changes often and wears no flash.
@@ -22,12 +23,13 @@ pub(crate) struct StoreStorage {
     clock: Clock,
     /// The store's version, whenever that changes.
     version: watch::Receiver<u64>,
+    health: Arc<Health>,
 }
 
 impl StoreStorage {
     /// `version` is told by the store.
-    pub(crate) fn new(store: Arc<Store>, clock: Clock, version: watch::Receiver<u64>) -> Self {
-        Self { store, clock, version }
+    pub(crate) fn new(store: Arc<Store>, clock: Clock, version: watch::Receiver<u64>, health: Arc<Health>) -> Self {
+        Self { store, clock, version, health }
     }
 
     async fn commit(&self, batch: Batch) -> Result<Committed, StorageError> {
@@ -35,7 +37,11 @@ impl StoreStorage {
         let written = tokio::task::spawn_blocking(move || store.commit(now, batch)).await;
         written.map_err(|error| StorageError::Failed(error.to_string()))?.map_err(|error| match error {
             CommitError::Conflict(_) => StorageError::Conflict,
-            CommitError::Invalid(_) | CommitError::Disk(_) => StorageError::Failed(error.to_string()),
+            CommitError::Disk(refusal) => {
+                self.health.store.failed(&refusal);
+                StorageError::Failed(refusal.to_string())
+            }
+            CommitError::Invalid(_) => StorageError::Failed(error.to_string()),
         })
     }
 }

@@ -39,7 +39,7 @@ impl Driver {
     pub(super) fn collect_images(&self) {
         let wanted = self.pods.values().flat_map(LocalPod::image_names).collect();
         let images = self.ground.images.clone();
-        tokio::spawn(async move { images.collect_and_tell(wanted).await });
+        self.answer_async(async move { Answer::Collected(images.collect_and_tell(wanted).await) });
     }
 
     pub(super) fn pull_policy(&self, instance: &InstanceRef) -> Option<PullPolicy> {

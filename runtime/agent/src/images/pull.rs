@@ -206,20 +206,30 @@ impl Images {
         }
     }
 
-    /// Does so, and tells whoever reads the node's log.
-    pub(crate) async fn collect_and_tell(&self, wanted: BTreeSet<String>) {
+    /// Does so, and tells whoever reads the node's log; gives what is wrong, if anything is: the reason of an event and its message.
+    pub(crate) async fn collect_and_tell(&self, wanted: BTreeSet<String>) -> Option<(&'static str, String)> {
         match self.collect(wanted).await {
             Ok(Collected { removed, freed, missing }) => {
                 if !removed.is_empty() {
                     tracing::info!(images = removed.len(), bytes = freed, "removed images that nobody uses");
                 }
-                if missing > 0 {
-                    tracing::warn!(
-                        "the disk is fuller than imageGCLowThresholdPercent by {missing} bytes, and no image is left that may go"
-                    );
+                if missing == 0 {
+                    return None;
                 }
+                tracing::warn!(
+                    "the disk is fuller than imageGCLowThresholdPercent by {missing} bytes, and no image is left that may go"
+                );
+                // In upstream's words.
+                let message = format!(
+                    "Failed to garbage collect required amount of images. Attempted to free {} bytes, but only found {freed} bytes eligible to free.",
+                    freed.saturating_add(missing)
+                );
+                Some(("FreeDiskSpaceFailed", message))
             }
-            Err(error) => tracing::warn!("images can't be collected: {error}"),
+            Err(error) => {
+                tracing::warn!("images can't be collected: {error}");
+                Some(("ImageGCFailed", error.to_string()))
+            }
         }
     }
 

@@ -70,13 +70,13 @@ struct ContainerLabels {
     namespace: String,
 }
 
+/// Without a uid, as upstream has them for durations.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ProbeLabels {
     probe_type: &'static str,
     container: String,
     pod: String,
     namespace: String,
-    pod_uid: String,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -232,7 +232,6 @@ impl Pods {
                 container: container.to_owned(),
                 pod: known.name.clone(),
                 namespace: known.namespace.clone(),
-                pod_uid: instance.pod.0.to_string(),
             });
             known.probes.len() - 1
         });
@@ -242,7 +241,7 @@ impl Pods {
             ProbeOutcome::Failure => FAILED,
             ProbeOutcome::Unknown | ProbeOutcome::Error => UNKNOWN,
         };
-        self.probes.get_or_create(&labels.with(result)).inc();
+        self.probes.get_or_create(&labels.with(result, &instance.pod)).inc();
         self.probe_durations.get_or_create(labels).observe(took.as_secs_f64());
     }
 
@@ -308,13 +307,17 @@ impl Pods {
 
     fn forget(&mut self, pod: &PodUid) {
         let Some(known) = self.known.remove(pod) else { return };
+        // What has no uid may be another's by now, who has the same name.
+        let has_heir = self.known.values().any(|heir| heir.name == known.name && heir.namespace == known.namespace);
         for labels in &known.probes {
-            self.probe_durations.remove(labels);
             for result in [SUCCESSFUL, FAILED, UNKNOWN] {
-                self.probes.remove(&labels.with(result));
+                self.probes.remove(&labels.with(result, pod));
+            }
+            if !has_heir {
+                self.probe_durations.remove(labels);
             }
         }
-        for labels in &known.containers {
+        for labels in known.containers.iter().filter(|_| !has_heir) {
             self.start_times.remove(labels);
         }
         self.sum_up(known.now, Counts::default());
@@ -331,9 +334,9 @@ impl Pods {
 }
 
 impl ProbeLabels {
-    fn with(&self, result: &'static str) -> ResultLabels {
-        let Self { probe_type, container, pod, namespace, pod_uid } = self.clone();
-        ResultLabels { probe_type, result, container, pod, namespace, pod_uid }
+    fn with(&self, result: &'static str, pod_uid: &PodUid) -> ResultLabels {
+        let Self { probe_type, container, pod, namespace } = self.clone();
+        ResultLabels { probe_type, result, container, pod, namespace, pod_uid: pod_uid.to_string() }
     }
 }
 

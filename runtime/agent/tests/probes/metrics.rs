@@ -45,7 +45,7 @@ async fn what_happens_is_counted_under_the_kubelets_names() {
     until(&node, &of("Readiness", "failed", "ill"), 2.0).await;
     assert_eq!(until(&node, &of("Startup", "successful", "well"), 1.0).await, 1.0);
     let durations = "prober_probe_duration_seconds_count{probe_type=\"Startup\",container=\"well\",pod=\"counted\",\
-                     namespace=\"default\",pod_uid=\"counted\"}";
+                     namespace=\"default\"}";
     assert_eq!(until(&node, durations, 1.0).await, 1.0);
     until(&node, "kubelet_running_containers{container_state=\"running\"}", 2.0).await;
     let errors =

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1 as k8s;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -177,6 +178,20 @@ impl ObjectRules for k8s::Event {
         let namespace = about.unwrap_or(crate::DEFAULT_NAMESPACE);
         let differs = self.metadata.namespace.as_deref().is_some_and(|own| own != namespace);
         errors.invalid_if(differs, &Path::new("involvedObject.namespace"), "does not match event.namespace");
+    }
+}
+
+impl ObjectRules for Lease {
+    fn object_meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn rules(&self, Report(errors): &mut Report<'_>) {
+        let Some(spec) = &self.spec else { return };
+        let path = Path::new("spec");
+        let seconds = spec.lease_duration_seconds.unwrap_or(1);
+        errors.invalid_if(seconds <= 0, &path.child("leaseDurationSeconds"), "must be greater than 0");
+        errors.not_negative(i64::from(spec.lease_transitions.unwrap_or(0)), &path.child("leaseTransitions"));
     }
 }
 

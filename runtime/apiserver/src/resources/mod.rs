@@ -3,6 +3,7 @@
 mod budgets;
 mod config;
 mod events;
+mod leases;
 mod namespaces;
 mod nodes;
 mod pods;
@@ -18,12 +19,14 @@ pub static RESOURCES: &[&Resource] = &[
     &nodes::NODES,
     &pods::PODS,
     &config::SECRETS,
+    &leases::LEASES,
     &budgets::BUDGETS,
 ];
 
 pub(crate) use budgets::BUDGETS;
 pub use config::{CONFIG_MAPS, SECRETS};
 pub(crate) use events::EVENTS;
+pub(crate) use leases::LEASES;
 pub(crate) use namespaces::NAMESPACES;
 pub use nodes::NODES;
 pub use pods::PODS;

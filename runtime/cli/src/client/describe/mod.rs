@@ -100,13 +100,15 @@ impl Describe {
 
     async fn events(&self, agent: &Agent, object: &Value, described: &mut Text) -> Result<(), Failure> {
         let metadata = &object["metadata"];
+        // Who writes events about a node knows its name and not its uid.
+        let uid = if object["kind"] == "Node" { &metadata["name"] } else { &metadata["uid"] };
         let query = Query::default().with(
             "fieldSelector",
             format!(
                 "involvedObject.name={},involvedObject.kind={},involvedObject.uid={}",
                 text(&metadata["name"]),
                 text(&object["kind"]),
-                text(&metadata["uid"])
+                text(uid)
             ),
         );
         let list = agent.json(Ask::get("/api/v1/events").query(query)).await?;

@@ -1,0 +1,43 @@
+//! Leases: who says of itself that it lives.
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use serde_json::{Value, json};
+
+use super::typed::{self, CREATED, age, text};
+use crate::resource::{ALL_VERBS, Column, Removal, Resource, Strategy};
+
+pub(crate) static LEASES: Resource = Resource {
+    group: "coordination.k8s.io",
+    version: "v1",
+    kind: "Lease",
+    plural: "leases",
+    singular: "lease",
+    short_names: &[],
+    namespaced: true,
+    categories: &[],
+    verbs: ALL_VERBS,
+    subresources: &[],
+    strategy: Strategy {
+        read: typed::read::<Lease>,
+        default: typed::as_it_is,
+        prepare_create: typed::as_it_is,
+        prepare_update: typed::keep_nothing,
+        drop_disabled: typed::all_enabled,
+        settle: typed::settled,
+        validate: typed::validate::<Lease>,
+        validate_update: typed::validate_update::<Lease>,
+        removal: Removal::AtOnce,
+    },
+    lists: &[],
+    columns: &[
+        Column::text("Name", "Name of the lease"),
+        Column::text("Holder", "Who lives"),
+        Column::text("Age", "Since it was created"),
+    ],
+    row: |lease: &Value, now: Timestamp| {
+        let name = text(lease, "/metadata/name", "");
+        vec![json!(name), json!(text(lease, "/spec/holderIdentity", "")), json!(age(lease, CREATED, now))]
+    },
+    selectable: &[],
+};
