@@ -38,7 +38,7 @@ impl Log {
     }
 
     pub(crate) fn set_complete_since(&mut self, at: Instant) {
-        self.complete_since = self.complete_since.max(Some(at));
+        self.complete_since = self.complete_since.max(Some(noted(at)));
     }
 
     /// Bytes that it takes.
@@ -124,6 +124,11 @@ fn replaces(later: &Change, change: &Change) -> bool {
         (Change::Condition { kind: later, .. }, Change::Condition { kind, .. }) => later == kind,
         _ => discriminant(later) == discriminant(change),
     }
+}
+
+/// An instant as it is noted: what is to be the same as one that was noted has to be as coarse.
+pub(crate) fn noted(at: Instant) -> Instant {
+    Instant::from_nanos(micros(at) * 1_000)
 }
 
 fn micros(at: Instant) -> u64 {

@@ -7,7 +7,7 @@ use husk_core::status::{ConditionStatus, ContainerState, ContainerStatus, Phase,
 use husk_core::{Action, Input, Instant};
 
 use crate::change::{Change, LaneState, Role};
-use crate::log::Log;
+use crate::log::{Log, noted};
 use crate::stretches::Stretches;
 use crate::timeline::{Lane, Timeline};
 
@@ -62,7 +62,7 @@ impl Recorder {
         let namespace = if meta.namespace.is_empty() { "default" } else { &meta.namespace };
         let mut recorder = Self {
             name: format!("{namespace}/{}", meta.name).into(),
-            origin,
+            origin: noted(origin),
             lanes: Vec::new(),
             phase: None,
             conditions: Vec::new(),
@@ -123,12 +123,12 @@ impl Recorder {
             ..Timeline::default()
         };
         let mut changes = self.log.changes();
-        changes.extend(self.stretches.going_on());
+        changes.extend(self.stretches.going_on().map(|(at, change)| (noted(at), change)));
         changes.sort_by_key(|(at, _)| *at);
         changes.into_iter().for_each(|(at, change)| timeline.put(at, change));
         match self.gone {
             Some(gone) => timeline.finished(gone),
-            None => timeline.cut(now),
+            None => timeline.cut(noted(now)),
         }
     }
 
@@ -178,7 +178,7 @@ impl Recorder {
                 self.event(now, event);
             }
             Action::Gone { .. } => {
-                self.gone = Some(now);
+                self.gone = Some(noted(now));
                 self.log.push(now, &Change::Gone);
                 return false;
             }

@@ -34,7 +34,8 @@ impl World {
     }
 
     fn with(spec: &PodSpec, runs: Option<(Duration, i32)>) -> Self {
-        let (meta, now) = (meta(), Instant::from_secs(1000));
+        // No whole number of microseconds, as clocks have it.
+        let (meta, now) = (meta(), Instant::from_nanos(1_000_000_000_777));
         let recorder = Recorder::bounded(now, &meta, spec, BYTES);
         let node = Node::new(NodeConfig { node_name: "edge-7".into(), ..NodeConfig::default() });
         let mut world = Self { node, now, recorder, runs, ends: Vec::new(), are_well: true };
@@ -217,11 +218,18 @@ fn after_a_restart_the_line_begins_with_what_the_record_says() {
     world.wait(Duration::from_secs(75));
     let record = world.node.record(&UID.into()).expect("a record");
     let before = world.timeline();
-    let now = world.now + Duration::from_secs(30);
+    let now = Instant::from_nanos((world.now + Duration::from_secs(30)).as_nanos() / 1_000 * 1_000);
     for (after, what) in
         [(After::AgentRestart, Interruption::AgentRestarted), (After::Reboot, Interruption::NodeRebooted)]
     {
-        let timeline = Recorder::restored(now, &record, after, BYTES).timeline(now);
+        let since = now + Duration::from_nanos(700);
+        let timeline = Recorder::restored(since, &record, after, BYTES).timeline(since);
+        let received = sent(&timeline);
+        assert_eq!(
+            received.complete_since,
+            Some(received.interruptions[0].0),
+            "it is the same instant for who draws it"
+        );
         assert_eq!(timeline.interruptions, [(now, what)]);
         assert_eq!((timeline.complete_since, timeline.origin), (Some(now), before.origin));
         let (known, all) = (&timeline.lanes[0], &before.lanes[0]);

@@ -19,8 +19,8 @@ pub static RESOURCES: &[&Resource] = &[
     &nodes::NODES,
     &pods::PODS,
     &config::SECRETS,
-    &leases::LEASES,
     &budgets::BUDGETS,
+    &leases::LEASES,
 ];
 
 pub(crate) use budgets::BUDGETS;
