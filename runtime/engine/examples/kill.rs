@@ -1,5 +1,8 @@
 //! Measures KILL (TERM-04): how long guests of all sorts live on after it.
 //!
+//! A guest is asked whenever it has used up a slice of fuel. An instruction that fills or copies memory is one step however much it
+//! moves, and so is a call of the host: guests that do nothing else live on the longest.
+//!
 //! `cargo run --release -p husk-engine --example kill [COUNT]`
 
 use std::time::{Duration, Instant};

@@ -25,7 +25,7 @@ const FLOOD: &str = "(drop (memory.grow (i32.const 1000)))
 /// Writes without end.
 const CHATTER: &str = "(loop $l (call $write (i32.const 1) (i32.const 0) (i32.const 3)) (br $l))";
 
-// spec: TERM-04
+// That it ends is shown here; within which time (TERM-04) the example `kill` measures.
 #[tokio::test]
 async fn kill_ends_any_guest() {
     let guests = [
