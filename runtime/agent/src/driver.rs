@@ -470,9 +470,6 @@ impl Driver {
                 self.pods.remove(&pod);
                 self.ground.images.release(&pod);
                 self.logs.forget(&pod);
-                if let Some(keeper) = &self.keeper {
-                    keeper.forget(self.now(), &pod);
-                }
                 self.tell(Notice::Forgotten { at: self.now(), pod });
             }
             Action::Record { event } => self.tell(Notice::Event { at: self.now(), event: Arc::new(event) }),

@@ -121,12 +121,10 @@ pub struct Restored {
     pub base: PathBuf,
 }
 
-/// Keeps what has to survive the agent. Nothing here may wait for a disk: it is called on the agent's own task.
+/// Keeps what has to survive the agent. It is kept until whoever knows of a pod's object hears of [`Notice::Forgotten`]. Nothing here may wait for a disk: it is called on the agent's own task.
 pub trait Keeper: Send + Sync {
     /// A pod is like this now.
     fn persist(&self, now: Instant, record: &PodRecord, urgency: Urgency);
-    /// Nothing is left of a pod.
-    fn forget(&self, now: Instant, pod: &PodUid);
 }
 
 /// What a node knows of one of its pods.

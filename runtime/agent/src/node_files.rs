@@ -66,12 +66,12 @@ impl NodeFiles {
         let mut names = Vec::new();
         // A pod whose name can't be made is told so when its containers start.
         if let Ok((said, hostname)) = identity(pod, cluster_domain) {
-            fs::write(folder.join("hosts"), hosts(pod, &hostname, ip))?;
-            fs::write(folder.join("hostname"), format!("{said}\n"))?;
+            put(&folder.join("hosts"), &hosts(pod, &hostname, ip))?;
+            put(&folder.join("hostname"), &format!("{said}\n"))?;
             names.extend(["hosts", "hostname"]);
         }
         if spec_says(pod, |spec| spec.automount_service_account_token) != Some(false) {
-            fs::write(folder.join("namespace"), pod.metadata.namespace.as_deref().unwrap_or_default())?;
+            put(&folder.join("namespace"), pod.metadata.namespace.as_deref().unwrap_or_default())?;
             names.push("namespace");
         }
         Ok(Self { folder, names })
@@ -83,6 +83,12 @@ impl NodeFiles {
         let files = FILES.iter().filter(|(name, guest)| self.names.contains(name) && !is_covered(guest));
         files.map(|(name, guest)| Mount::new(self.folder.join(name), *guest, true)).collect()
     }
+}
+
+/// What is there already needs no space: a pod that goes on does so on a full disk as well.
+fn put(path: &Path, text: &str) -> io::Result<()> {
+    let is_there = fs::read(path).is_ok_and(|there| there == text.as_bytes());
+    if is_there { Ok(()) } else { fs::write(path, text) }
 }
 
 /// `/etc/hosts`, to the letter as upstream has it.

@@ -149,6 +149,7 @@ pub(crate) fn open(medium: Box<dyn Medium>, options: Options) -> Result<Opened, 
         reserved: first_version.saturating_add(RESERVE),
         volatile: options.volatile,
         committing: false,
+        writing: Vec::new(),
         deferred: VecDeque::new(),
     };
     let written = match disk.is_open() && !rewrite {

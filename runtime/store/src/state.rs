@@ -37,6 +37,8 @@ pub(crate) struct State {
     pub(crate) volatile: Vec<String>,
     /// A transaction is being written: its versions are given, so nothing else may change an object meanwhile.
     pub(crate) committing: bool,
+    /// Pods whose records are in it. They wait no more, and aren't on the disk yet.
+    pub(crate) writing: Vec<Arc<str>>,
     /// What was posted meanwhile.
     pub(crate) deferred: VecDeque<Batch>,
 }

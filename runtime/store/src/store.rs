@@ -210,7 +210,13 @@ impl Store {
     /// Is there something [urgent](Urgency::Soon) of a pod that isn't on the disk yet? Who shows nothing of a pod as long as there is has shown nothing
     /// that a power cut takes back.
     pub fn is_pending(&self, uid: &str) -> bool {
-        self.read().pending.is_urgent(uid)
+        let state = self.read();
+        state.pending.is_urgent(uid) || state.writing.iter().any(|written| **written == *uid)
+    }
+
+    /// Did the disk refuse the last transaction? What waits then waits for an unknown time.
+    pub fn is_refused(&self) -> bool {
+        self.read().pending.retry_at().is_some()
     }
 
     /// When [`advance`](Self::advance) has something to write; ask again after each call of anything else.
@@ -282,6 +288,7 @@ impl Store {
         let bytes = self.meter.read().flash_bytes - before;
         let mut state = self.write();
         state.committing = false;
+        state.writing.clear();
         let result = match written {
             Ok(()) => {
                 let uids = transaction.rows.iter().filter_map(|row| match row {
@@ -370,6 +377,7 @@ impl Transaction {
         }
         taken.extend(superseded);
         state.committing = !rows.is_empty();
+        state.writing = taken.iter().map(|(uid, _)| uid.clone()).collect();
         Self { rows, taken, reserved }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::husk::output;
-use crate::world::{World, restarts, shell};
+use crate::world::{PODS, World, restarts, shell};
 
 // spec: TERM-11, STATE-04, NODE-04
 #[test]
@@ -57,6 +57,44 @@ fn a_deletion_goes_on_after_kill_9() {
     world.start();
     // Nothing of it runs any more, and nothing begins again.
     world.gone("web");
+}
+
+// spec: TERM-07, PHASE-08
+#[test]
+fn edge_24_a_terminated_pod_that_a_finalizer_holds_is_not_begun_again() {
+    let mut world = World::new(&[]);
+    let mut spec = shell("echo once; exit 0");
+    spec["restartPolicy"] = "Never".into();
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "spec": spec,
+        "metadata": {"name": "held", "finalizers": ["example.com/mine"]},
+    });
+    world.send("POST", PODS, &pod).ok();
+    world.pod_until("held", |pod| pod["status"]["phase"] == "Succeeded");
+    world.delete("held");
+    let is_over = |pod: &serde_json::Value| pod["metadata"]["deletionGracePeriodSeconds"] == 0;
+    let before = world.pod_until("held", is_over);
+    for _ in 0..2 {
+        world.kill();
+        world.start();
+        let after = world.pod("held").expect("it is held");
+        for field in ["phase", "containerStatuses", "podIP"] {
+            assert_eq!(before["status"][field], after["status"][field], "{after}");
+        }
+    }
+    world.create("web", &shell("sleep 1000"));
+    world.running("web");
+    let after = world.pod("held").expect("it is held");
+    assert_eq!(before["status"]["containerStatuses"], after["status"]["containerStatuses"]);
+    let free = json!({"metadata": {"finalizers": null}});
+    world.send("PATCH", &format!("{PODS}/held"), &free).ok();
+    world.gone("held");
+    world.end();
+    let boot = husk_store::Boot { id: "a test".into(), uptime: std::time::Duration::ZERO };
+    let options = husk_store::Options::new(boot);
+    let opened = husk_store::Store::open(&world.data.join("state.redb"), options).expect("nobody has it");
+    let records: Vec<_> = opened.records.iter().map(|record| record.uid().0.to_string()).collect();
+    assert!(!records.iter().any(|uid| before["metadata"]["uid"] == **uid), "{records:?}");
 }
 
 // spec: TERM-10

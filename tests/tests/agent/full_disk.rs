@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::static_pods::{MANIFEST, write};
 use crate::world::{PODS, World, restarts, shell};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -97,6 +98,9 @@ fn all_there(world: &World, taken: &[String]) {
 #[test]
 fn a_full_disk_ends_no_pod_and_loses_nothing_that_was_taken() {
     let mut world = World::without_agent(&[]);
+    let config = world.path("config.yaml");
+    std::fs::write(&config, "crashLoopBackOff: {maxContainerRestartPeriod: 1s}\n").expect("written");
+    world.more = vec!["--config".into(), config.display().to_string()];
     let disk = Disk::new(&world.path("disk"));
     world.data = world.path("disk/data");
     // The signal that comes with a limit for files ends who doesn't ignore it; a full disk sends none.
@@ -108,8 +112,10 @@ fn a_full_disk_ends_no_pod_and_loses_nothing_that_was_taken() {
     writer["containers"][0]["volumeMounts"] = json!([{"name": "data", "mountPath": "/data"}]);
     world.create("writer", &writer);
     world.create("loops", &shell("sleep 1; exit 1"));
+    write(&world, "beacon.yaml", MANIFEST);
     let web = world.running("web");
     world.running("writer");
+    world.running("beacon-edge-7");
     let mut taken = Vec::new();
     let refused = fill_up(&world, &disk, &mut taken);
     let message = refused["message"].as_str().unwrap_or_default();
@@ -126,6 +132,11 @@ fn a_full_disk_ends_no_pod_and_loses_nothing_that_was_taken() {
     assert_eq!(web["status"]["containerStatuses"], same["status"]["containerStatuses"]);
     world.running("writer");
     all_there(&world, &taken);
+    // One ends and can't be removed: that keeps nobody from seeing what becomes of the others.
+    std::fs::remove_file(world.path("manifests/beacon.yaml")).expect("removed");
+    world.until("the mirror can't be removed", |world| world.log().contains("can't be removed yet").then_some(()));
+    let seen = restarts(&after);
+    let after = world.pod_until("loops", |pod| restarts(pod) > seen);
     let health = world.get("/healthz").expect("an answer");
     assert_eq!(health.code, 200, "{health:?}");
     assert_eq!(world.get("/livez").expect("an answer").code, 200);
@@ -134,12 +145,24 @@ fn a_full_disk_ends_no_pod_and_loses_nothing_that_was_taken() {
     assert!(ready.body.contains("free space on this disk") && ready.body.contains("[+]syncloop ok\n"), "{ready:?}");
     assert_eq!(world.get("/readyz?exclude=store").expect("an answer").code, 200);
 
+    // Nor does a start need space: what ran before runs again, with all that was taken. (The limit goes with the process.)
+    if matches!(disk, Disk::Mounted(_)) {
+        world.kill();
+        world.start();
+        all_there(&world, &taken);
+        world.running("web");
+        world.running("writer");
+        assert!(world.send("POST", PODS, &pod).code >= 500);
+    }
+
     // There is space again.
     disk.free(&world);
     world.until("pods are taken", |world| (world.send("POST", PODS, &pod).code == 201).then_some(()));
     world.running("late");
+    world.gone("beacon-edge-7");
     world.until("it is ready again", |world| world.get("/readyz").filter(|answer| answer.code == 200));
     all_there(&world, &taken);
+    let after = world.pod_until("loops", |pod| restarts(pod) > restarts(&after));
     world.kill();
     world.start();
     all_there(&world, &taken);

@@ -7,6 +7,7 @@ mod husk;
 mod bad_pods;
 mod bad_requests;
 mod client;
+mod clocks;
 mod configuration;
 mod crashes;
 mod debugging;

@@ -19,7 +19,8 @@ pub(crate) const PODS: &str = "/api/v1/namespaces/default/pods";
 pub(crate) struct World {
     folder: TempDir,
     agent: Option<Child>,
-    more: Vec<String>,
+    /// More of its flags.
+    pub(crate) more: Vec<String>,
     /// Its data folder.
     pub(crate) data: PathBuf,
     /// More of its environment.

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use husk_apiserver::{Objects, PODS, Shared, StorageError};
+use husk_api::Wall;
+use husk_apiserver::{Key, Objects, PODS, Shared, StorageError};
 use husk_core::Instant;
 use husk_core::reasons;
 use husk_core::record::PodRecord;
@@ -13,7 +14,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
 
-use super::pod_object::FROM_FILE;
+use super::pod_object::{self, FROM_FILE};
 use crate::local::{Restored, pod_folder};
 
 /// What a new run begins with.
@@ -34,6 +35,7 @@ pub(super) async fn gather(
     now: Instant,
     records: Vec<PodRecord>,
     data_dir: &Path,
+    wall: &Wall,
 ) -> Before {
     let page = match objects.list(&PODS.scope(None)).await {
         Ok(page) => page,
@@ -42,7 +44,6 @@ pub(super) async fn gather(
             return Before::default();
         }
     };
-    let uid_of = |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
     let mut by_uid: HashMap<String, Shared> = page.items.into_iter().map(|object| (uid_of(&object), object)).collect();
     let mut before = Before::default();
     for record in records {
@@ -64,11 +65,35 @@ pub(super) async fn gather(
         if object["metadata"]["annotations"][FROM_FILE].is_string() {
             before.from_files.push(pod.clone());
         }
+        if record.is_leaving() && record.status().phase.is_terminal() {
+            // What the node says of it may be no more than that it is gone, and somebody's finalizer keeps the object.
+            show(objects, &record, &object, wall).await;
+        }
         before.restored.push(Restored { record, pod, base: data_dir.to_owned() });
+        before.objects.push(object);
+    }
+    for object in by_uid.into_values().filter(|object| !object["metadata"]["deletionTimestamp"].is_null()) {
+        // The power went before a record of it was written, so that nothing was seen of it; or after its last one was dropped.
+        let key = key_of(&object);
+        if let Err(error) = objects.end(&key, &uid_of(&object)).await {
+            tracing::error!(pod = key.name, %error, "a pod that was deleted can't be removed yet");
+        }
         before.objects.push(object);
     }
     remove_leftovers(data_dir, &before.restored);
     before
+}
+
+/// Shows a pod as it ended.
+async fn show(objects: &Objects, record: &PodRecord, object: &Shared, wall: &Wall) {
+    let is_static = object["metadata"]["annotations"][FROM_FILE].is_string();
+    let key = key_of(object);
+    let shown = objects.update(&key, |object| {
+        uid_of(object) == *record.uid().0 && pod_object::show(object, record.status(), None, is_static, wall)
+    });
+    if let Err(error) = shown.await {
+        tracing::error!(pod = %record.uid(), %error, "how a pod ended can't be shown");
+    }
 }
 
 /// Did the node end it because it was shut down, and not the pod? Elsewhere a controller makes another pod then; here the node
@@ -81,9 +106,8 @@ fn was_shut_down(record: &PodRecord, pod: &Pod) -> bool {
 
 /// The same pod once more: another one for all who look. One from a file gets its object when it runs.
 async fn begin_anew(objects: &Objects, object: &Shared) -> Result<(), StorageError> {
-    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-    let key = PODS.key(text("namespace"), text("name"));
-    objects.remove(&key, text("uid")).await?;
+    let key = key_of(object);
+    objects.remove(&key, &uid_of(object)).await?;
     if object["metadata"]["annotations"][FROM_FILE].is_string() {
         return Ok(());
     }
@@ -96,6 +120,15 @@ async fn begin_anew(objects: &Objects, object: &Shared) -> Result<(), StorageErr
         fields.insert("status".into(), serde_json::json!({"phase": "Pending"}));
     }
     objects.create(&key, new).await.map(drop)
+}
+
+fn key_of(object: &Value) -> Key {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    PODS.key(text("namespace"), text("name"))
+}
+
+fn uid_of(object: &Value) -> String {
+    object["metadata"]["uid"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Folders of pods that are no more.

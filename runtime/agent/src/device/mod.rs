@@ -5,6 +5,7 @@
 
 mod before;
 mod health;
+mod news;
 mod node_events;
 mod node_facts;
 mod pod_object;
@@ -174,7 +175,8 @@ impl Device {
         let objects = Objects::new(storage)
             .with("events", Arc::new(Memory::default()))
             .with("leases.coordination.k8s.io", Arc::new(Memory::new(LEASES)));
-        let before = before::gather(&objects, &store, now, of_before, &data_dir).await;
+        let wall = Arc::new(WallClock::new(clock));
+        let before = before::gather(&objects, &store, now, of_before, &data_dir, &wall.now()).await;
 
         let references = Arc::new(StoredReferences::new(store.clone()));
         let keeper = Arc::new(Records::new(store.clone(), clock, health.clone()));
@@ -191,7 +193,6 @@ impl Device {
         let api =
             Api::new(objects.clone(), Arc::new(node.containers()), device).checked(health.checks(&node, &store, clock));
         let listeners = listen(&config).await?;
-        let wall = Arc::new(WallClock::new(clock));
         let mut tasks = JoinSet::new();
         let max_pods = watch::Sender::new(config.max_pods);
         let facts = NodeFactsKeeper::new(node.clone(), objects.clone(), max_pods.subscribe());
@@ -200,8 +201,10 @@ impl Device {
         remarks.push((EventKind::Normal, "NodeReady", format!("Node {name} status is now: NodeReady")));
         node_events::record(&objects, name, remarks).await;
         let base = data_dir.clone();
-        let pods =
+        let mut pods =
             Pods::new(node.clone(), objects.clone(), wall, base, keeper.clone(), &before.objects, health.clone());
+        // Nobody sees them without their statuses.
+        pods.begin().await;
         let serving = api.clone();
         tasks.spawn(async move {
             if let Err(error) = serve(serving, listeners).await {

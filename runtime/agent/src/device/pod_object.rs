@@ -41,17 +41,6 @@ pub(crate) fn conditions_of_clients(after: &Value, before: Option<&std::sync::Ar
     .collect()
 }
 
-/// Grace of a deletion, in seconds: what is left of it if it began before the agent did.
-pub(crate) fn grace_left(object: &Value, began_before: bool) -> Option<i64> {
-    let grace = object["metadata"]["deletionGracePeriodSeconds"].as_i64()?;
-    if !began_before {
-        return Some(grace);
-    }
-    let until = object["metadata"]["deletionTimestamp"].as_str()?.parse::<Timestamp>().ok()?;
-    // By the wall clock, which may have been set meanwhile: it never gets more.
-    Some(until.duration_since(Timestamp::now()).as_secs().clamp(0, grace))
-}
-
 /// Did the eviction API ask for its end? It says so with a condition.
 pub(crate) fn is_evicted(object: &Value) -> bool {
     let conditions = object["status"]["conditions"].as_array().into_iter().flatten();

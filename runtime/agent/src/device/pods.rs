@@ -19,7 +19,8 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until};
 
 use super::health::Health;
-use super::node_events::{self, Remark};
+use super::news::{News, OfPod};
+use super::node_events;
 use super::pod_object::{self, FROM_FILE};
 use super::records::Records;
 use super::wall::WallClock;
@@ -28,8 +29,6 @@ use crate::notice::Notice;
 
 /// After a failure that might repeat itself.
 const PAUSE: Duration = Duration::from_millis(500);
-/// A disk that doesn't take what is to be kept keeps nobody from seeing what is: after that time it is shown all the same.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Keeps objects and node in line.
 pub(crate) struct Pods {
@@ -41,9 +40,10 @@ pub(crate) struct Pods {
     known: HashMap<PodUid, Known>,
     records: Arc<Records>,
     notices: broadcast::Receiver<Notice>,
-    /// What has been heard and isn't written, and since when.
-    heard: Batch,
-    since: Option<Instant>,
+    /// What has been heard and isn't written.
+    heard: News,
+    /// The disk refused the last object.
+    refused: bool,
     health: Arc<Health>,
 }
 
@@ -52,23 +52,8 @@ struct Known {
     key: Key,
     /// It is run whatever clients do: its object is only a mirror.
     is_static: bool,
-}
-
-/// The newest that is known of a pod and not written yet.
-#[derive(Default)]
-struct News {
-    status: Option<(Arc<PodStatus>, Option<Deletion>)>,
-    events: Vec<Arc<Event>>,
-    is_gone: bool,
-    is_forgotten: bool,
-}
-
-/// What happened, in order, with only the newest status of each pod.
-#[derive(Default)]
-struct Batch {
-    order: Vec<PodUid>,
-    news: HashMap<PodUid, News>,
-    of_node: Vec<Remark>,
+    /// The node has forgotten it, and somebody's finalizer keeps the object.
+    is_over: bool,
 }
 
 impl Pods {
@@ -83,8 +68,19 @@ impl Pods {
         health: Arc<Health>,
     ) -> Self {
         let known = restored.iter().map(|object| (uid_of(object), Known::of(object))).collect();
-        let (notices, heard) = (node.watch(), Batch::default());
-        Self { node, objects, wall, base, known, records, notices, heard, since: None, health }
+        let (notices, heard) = (node.watch(), News::default());
+        Self { node, objects, wall, base, known, records, notices, heard, refused: false, health }
+    }
+
+    /// Shows how the pods are now that go on.
+    pub(crate) async fn begin(&mut self) {
+        let shown = async {
+            let page = self.objects.list(&PODS.scope(None)).await?;
+            self.compare(&page.items).await
+        };
+        if let Err(error) = shown.await {
+            tracing::warn!(%error, "pods that go on can't be shown yet");
+        }
     }
 
     /// Works for as long as the agent lives.
@@ -111,15 +107,15 @@ impl Pods {
         self.health.is_restored.store(true, Ordering::Relaxed);
         let mut written = self.records.written();
         loop {
-            let patience = self.since.map(|since| since + PATIENCE);
+            let due = self.heard.due();
             tokio::select! {
                 change = changes.next() => self.changed(&*change?).await?,
-                _ = written.changed(), if self.since.is_some() => self.write().await?,
-                () = sleep_until(patience.unwrap_or_else(Instant::now)), if patience.is_some() => self.write().await?,
+                _ = written.changed(), if due.is_some() => self.write().await,
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => self.write().await,
                 notice = self.notices.recv() => match notice {
                     Ok(notice) => {
                         self.hear(notice);
-                        self.write().await?;
+                        self.write().await;
                     }
                     Err(RecvError::Lagged(_)) => {
                         let page = self.objects.list(&PODS.scope(None)).await?;
@@ -147,9 +143,10 @@ impl Pods {
             let is_there = there.get(&uid).copied().unwrap_or(false);
             let is_static = self.known.get(&uid).is_some_and(|known| known.is_static);
             if !is_there && (is_static || is_leaving(object)) {
-                self.gone(&uid).await?;
+                self.heard.missed(&uid, !there.contains_key(&uid));
             }
         }
+        self.write().await;
         Ok(())
     }
 
@@ -166,7 +163,10 @@ impl Pods {
             }
             (None, Some(before)) => {
                 let uid = uid_of(before);
-                if !self.known.get(&uid).is_some_and(|known| known.is_static) {
+                if self.known.get(&uid).is_some_and(|known| known.is_over) {
+                    self.known.remove(&uid);
+                    self.records.forget(&uid);
+                } else if !self.known.get(&uid).is_some_and(|known| known.is_static) {
                     // Nobody wants to know of it any more: deleted without grace, or ended by the node, who knows.
                     self.node.delete(&uid, Some(0));
                 }
@@ -199,7 +199,8 @@ impl Pods {
         }
         let grace = |object: &Shared| object["metadata"]["deletionGracePeriodSeconds"].as_i64();
         if is_leaving(object) && before.is_none_or(|before| !is_leaving(before) || grace(before) != grace(object)) {
-            let grace_seconds = pod_object::grace_left(object, before.is_none());
+            // In full also if it began before the agent did: then the node knows how much of it is over.
+            let grace_seconds = grace(object);
             if pod_object::is_evicted(object) {
                 let disruption = Disruption::EvictionByEvictionApi;
                 self.node.tell(Input::Evict { pod: uid, disruption, grace_seconds });
@@ -216,35 +217,63 @@ impl Pods {
         while let Ok(notice) = self.notices.try_recv() {
             self.heard.take(notice);
         }
-        self.since.get_or_insert_with(Instant::now);
     }
 
-    /// Writes what was heard of pods whose records are on the disk: what a client has seen no power cut takes back.
-    async fn write(&mut self) -> Result<(), StorageError> {
+    /// Writes what was heard of pods whose records are on the disk: what a client has seen no power cut takes back. While the disk
+    /// refuses what is to be kept, it is shown all the same; and what it refuses of one pod waits without the others.
+    async fn write(&mut self) {
         let of_node = std::mem::take(&mut self.heard.of_node);
         node_events::record(&self.objects, self.node.node_name(), of_node).await;
-        let is_over = self.since.is_some_and(|since| since.elapsed() >= PATIENCE);
-        let waits = |records: &Records, uid: &PodUid| !is_over && records.is_pending(uid);
-        let (later, now): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.heard.order).into_iter().partition(|uid| waits(&self.records, uid));
-        self.since = if later.is_empty() { None } else { self.since.filter(|_| !is_over) };
-        self.heard.order = later;
-        for uid in now {
-            let Some(news) = self.heard.news.remove(&uid) else { continue };
-            if let Some((status, deletion)) = news.status {
-                self.write_status(&uid, &status, deletion).await?;
-            }
-            // Events first: their pod may be gone in the next moment.
-            for event in news.events {
-                self.write_event(&event).await?;
-            }
-            if news.is_gone {
-                self.gone(&uid).await?;
-            }
-            if news.is_forgotten {
-                self.known.remove(&uid);
+        let records = &self.records;
+        let ready = self.heard.take_ready(|uid| records.is_refused() || !records.is_pending(uid));
+        let mut refused = None;
+        for (uid, mut news) in ready {
+            if refused.is_some() && news.needs_disk() {
+                self.heard.put_back(uid, news);
+            } else if let Err(error) = self.write_news(&uid, &mut news).await {
+                refused = Some(error);
+                self.heard.put_back(uid, news);
             }
         }
+        match &refused {
+            Some(error) if !self.refused => {
+                tracing::warn!(%error, "ended pods can't be removed yet; it is tried again")
+            }
+            None if self.refused && self.heard.is_empty() => tracing::info!("ended pods are removed again"),
+            Some(_) | None => {}
+        }
+        self.refused = refused.is_some() || self.refused && !self.heard.is_empty();
+    }
+
+    /// What was done is no news any more.
+    async fn write_news(&mut self, uid: &PodUid, news: &mut OfPod) -> Result<(), StorageError> {
+        if let Some((status, deletion)) = news.status.take() {
+            self.write_status(uid, &status, deletion).await?;
+        }
+        // Events first: their pod may be gone in the next moment.
+        for event in std::mem::take(&mut news.events) {
+            self.write_event(&event).await?;
+        }
+        if news.is_gone {
+            self.gone(uid).await?;
+            news.is_gone = false;
+        }
+        if news.is_forgotten {
+            self.forgotten(uid).await?;
+        }
+        Ok(())
+    }
+
+    /// Nothing is left of it but perhaps its object. The record goes last, since it says what became of the pod.
+    async fn forgotten(&mut self, uid: &PodUid) -> Result<(), StorageError> {
+        if let Some(known) = self.known.get_mut(uid).filter(|known| !known.is_static)
+            && self.objects.get(&known.key).await?.is_some_and(|object| uid_of(&object) == *uid)
+        {
+            known.is_over = true;
+            return Ok(());
+        }
+        self.known.remove(uid);
+        self.records.forget(uid);
         Ok(())
     }
 
@@ -304,7 +333,7 @@ impl Pods {
         let Some(state) = states.into_iter().find(|state| state.uid == *uid) else { return Ok(false) };
         let Some(object) = pod_object::mirror(&state.pod) else { return Ok(false) };
         let key = key_of(&object);
-        self.known.insert(uid.clone(), Known { key: key.clone(), is_static: true });
+        self.known.insert(uid.clone(), Known { key: key.clone(), is_static: true, is_over: false });
         let Some(status) = state.status else { return Ok(true) };
         match self.objects.create(&key, object).await {
             Ok(_) => {}
@@ -325,32 +354,8 @@ impl Pods {
 
 impl Known {
     fn of(object: &Value) -> Self {
-        Self { key: key_of(object), is_static: object["metadata"]["annotations"][FROM_FILE].is_string() }
-    }
-}
-
-impl Batch {
-    fn take(&mut self, notice: Notice) {
-        let (uid, status, event) = match notice {
-            Notice::Event { event, .. } => (event.pod.clone(), None, Some(event)),
-            Notice::Status { pod, status, deletion, .. } => (pod, Some((status, deletion)), None),
-            Notice::Gone { pod, .. } => return self.of(pod).is_gone = true,
-            Notice::Forgotten { pod, .. } => return self.of(pod).is_forgotten = true,
-            Notice::Node { kind, reason, message, .. } => return self.of_node.push((kind, reason, message)),
-            Notice::ShutDown { .. } => return,
-        };
-        let news = self.of(uid);
-        news.events.extend(event);
-        if status.is_some() {
-            news.status = status;
-        }
-    }
-
-    fn of(&mut self, uid: PodUid) -> &mut News {
-        if !self.news.contains_key(&uid) {
-            self.order.push(uid.clone());
-        }
-        self.news.entry(uid).or_default()
+        let is_static = object["metadata"]["annotations"][FROM_FILE].is_string();
+        Self { key: key_of(object), is_static, is_over: false }
     }
 }
 

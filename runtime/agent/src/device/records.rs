@@ -27,11 +27,6 @@ impl Keeper for Records {
         self.store.persist(now, &record.uid().0, record.to_bytes(), urgency);
         self.marked.notify_one();
     }
-
-    fn forget(&self, now: Instant, pod: &PodUid) {
-        self.store.forget(now, &pod.0);
-        self.marked.notify_one();
-    }
 }
 
 impl Records {
@@ -42,6 +37,17 @@ impl Records {
     /// Is there something new of a pod that isn't on the disk yet and must not be lost?
     pub(crate) fn is_pending(&self, pod: &PodUid) -> bool {
         self.store.is_pending(&pod.0)
+    }
+
+    /// Nothing is left of a pod, nor of its object.
+    pub(crate) fn forget(&self, pod: &PodUid) {
+        self.store.forget(self.clock.now(), &pod.0);
+        self.marked.notify_one();
+    }
+
+    /// Does the disk refuse what is to be written?
+    pub(crate) fn is_refused(&self) -> bool {
+        self.store.is_refused()
     }
 
     /// Changes when something may have been written.

@@ -6,6 +6,7 @@ mod day;
 mod failures;
 mod files;
 mod format;
+mod lives;
 mod objects;
 mod records;
 mod size;

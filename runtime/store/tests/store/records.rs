@@ -1,6 +1,6 @@
 //! Pod records: when they are written, and how they come back.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use husk_core::record::{Interruption, RecordError};
 use husk_core::{Instant, PodRecord};
@@ -156,6 +156,29 @@ fn a_record_that_changes_while_it_is_written_is_written_again() {
     store.advance(at(1300 + WINDOW)).expect("written");
     drop(store);
     assert_eq!(records(&machine), [("a".into(), vec![0, 3])]);
+}
+
+#[test]
+fn what_is_being_written_is_pending_until_it_is() {
+    let machine = Machine::default();
+    let store = Arc::new(open(&machine).store);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (during, saw) = (Arc::clone(&store), Arc::clone(&seen));
+    machine.on_sync(move || saw.lock().expect("no panic").push(during.is_pending("a")));
+    store.persist(at(1000), "a", vec![0, 1], Urgency::Soon);
+    store.advance(at(1000 + WINDOW)).expect("written");
+    assert!(!store.is_pending("a"));
+    // The same with a transaction for somebody else.
+    store.persist(at(2000), "a", vec![0, 2], Urgency::Soon);
+    store.commit(at(2001), put("x", "1", Expect::Any)).expect("committed");
+    assert!(!store.is_pending("a") && !store.is_refused());
+    machine.on_sync(|| {});
+    let seen = std::mem::take(&mut *seen.lock().expect("no panic"));
+    assert!(seen.len() >= 2 && seen.iter().all(|pending| *pending), "{seen:?}");
+    machine.fail(Fault::Full);
+    store.persist(at(3000), "a", vec![0, 3], Urgency::Soon);
+    store.advance(at(3000 + WINDOW)).expect_err("refused");
+    assert!(store.is_pending("a") && store.is_refused());
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! A machine without a disk: its files lose, tear and reorder what wasn't synced when the power goes, and fail on demand.
 
+pub(crate) mod device;
 pub(crate) mod pods;
+pub(crate) mod shapes;
 pub(crate) mod sim;
 
 use std::time::Duration;
