@@ -142,6 +142,11 @@ impl PodRecord {
         self.pod.deletion.is_some()
     }
 
+    /// Why the node ends it or has ended it, if that was the node's own doing: a reason as in its status, which may not say so yet.
+    pub fn ended_by_node(&self) -> Option<&str> {
+        self.pod.ended_by_node()
+    }
+
     /// The bytes to persist.
     pub fn to_bytes(&self) -> Vec<u8> {
         // Fails for sequences of unknown length and for a full buffer: there are no such sequences, and a vector grows.

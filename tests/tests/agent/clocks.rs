@@ -1,21 +1,28 @@
 //! Clocks that are set, and boards that begin again: what people's clocks say is shown, and decides nothing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::husk::library;
+use crate::husk::command;
 use crate::static_pods::{MANIFEST, write};
 use crate::world::{World, restarts, shell};
 
 const DAY: i64 = 86_400;
 const YEAR: i64 = 365 * DAY;
 
+/// The library that sets the clock of a process: tests/examples/clock.rs.
+fn clock() -> PathBuf {
+    let library = Path::new(command().get_program()).with_file_name("examples").join("libclock.so");
+    assert!(library.exists(), "{} is missing: run `cargo build --workspace --examples` first", library.display());
+    library
+}
+
 /// An agent whose wall clock can be set and whose board can be started again.
 fn world() -> World {
     let mut world = World::without_agent(&[]);
     let (wall, boot) = (world.path("wall"), world.path("boot"));
-    world.environment = vec![("LD_PRELOAD", library("clock")), ("HUSK_TEST_WALL", wall), ("HUSK_TEST_BOOT", boot)];
+    world.environment = vec![("LD_PRELOAD", clock()), ("HUSK_TEST_WALL", wall), ("HUSK_TEST_BOOT", boot)];
     set_wall(&world, 0);
     set_boot(&world, "first");
     world.start();

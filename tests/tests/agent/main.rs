@@ -17,6 +17,7 @@ mod full_disk;
 mod images;
 mod many_pods;
 mod observing;
+mod shutdown;
 mod static_pods;
 mod unwritable;
 mod world;

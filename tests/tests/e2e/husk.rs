@@ -38,13 +38,6 @@ fn build_folder() -> PathBuf {
     exe.parent().and_then(Path::parent).expect("tests are in BUILD/deps").to_owned()
 }
 
-/// A library of tests/examples.
-pub(crate) fn library(name: &str) -> PathBuf {
-    let library = build_folder().join("examples").join(format!("lib{name}.so"));
-    assert!(library.exists(), "{} is missing: run `cargo build --workspace --examples` first", library.display());
-    library
-}
-
 /// A command of the binary that was built with the tests.
 pub(crate) fn command() -> Command {
     let folder = build_folder();

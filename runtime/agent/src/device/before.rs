@@ -8,7 +8,6 @@ use husk_apiserver::{Key, Objects, PODS, Shared, StorageError};
 use husk_core::Instant;
 use husk_core::reasons;
 use husk_core::record::PodRecord;
-use husk_core::status::Phase;
 use husk_store::Store;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -97,11 +96,10 @@ async fn show(objects: &Objects, record: &PodRecord, object: &Shared, wall: &Wal
 }
 
 /// Did the node end it because it was shut down, and not the pod? Elsewhere a controller makes another pod then; here the node
-/// does. A pod that is never to be restarted stays as it ended.
+/// does, also if the power went before the pod was down. One that is never to be restarted stays as it ended.
 fn was_shut_down(record: &PodRecord, pod: &Pod) -> bool {
-    let status = record.status();
     let restarts = pod.spec.as_ref().is_some_and(|spec| spec.restart_policy.as_deref() != Some("Never"));
-    restarts && status.phase == Phase::Failed && status.reason == reasons::TERMINATED && !record.is_leaving()
+    restarts && record.ended_by_node() == Some(reasons::TERMINATED) && !record.is_leaving()
 }
 
 /// The same pod once more: another one for all who look. One from a file gets its object when it runs.

@@ -118,6 +118,14 @@ impl Pod {
         }
     }
 
+    /// The reason of the node that ends it, if the node does.
+    pub(crate) fn ended_by_node(&self) -> Option<&str> {
+        match &self.ending.as_ref()?.cause {
+            Cause::Node(verdict) => Some(&verdict.reason),
+            Cause::Finished | Cause::Deleted | Cause::DeadlineExceeded => None,
+        }
+    }
+
     pub(crate) fn is_ending(&self) -> bool {
         self.ending.is_some()
     }
