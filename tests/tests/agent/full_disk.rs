@@ -4,11 +4,15 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::static_pods::{MANIFEST, write};
-use crate::world::{PODS, World, restarts, shell};
+use crate::world::{PODS, World, is_ready, restarts, shell};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -18,6 +22,12 @@ enum Disk {
     Mounted(PathBuf),
     /// Where nobody may mount one: a process that may write to no file any more is told of it as a full quota tells.
     Limited,
+}
+
+/// Keeps a disk full: whatever becomes free is taken at once, as by a log that grows without bounds.
+struct Full {
+    stop: Arc<AtomicBool>,
+    filler: Option<JoinHandle<()>>,
 }
 
 impl Disk {
@@ -31,22 +41,43 @@ impl Disk {
         }
     }
 
-    fn fill(&self, world: &World) {
-        match self {
+    fn fill(&self, world: &World) -> Full {
+        let stop = Arc::new(AtomicBool::new(false));
+        let filler = match self {
             Self::Mounted(place) => {
                 let mut file = File::create(place.join("filler")).expect("there is space");
                 let piece = [0x55; 4096];
                 while file.write_all(&piece).is_ok() {}
+                let told = stop.clone();
+                Some(std::thread::spawn(move || {
+                    while !told.load(Ordering::Relaxed) {
+                        if file.write_all(&piece).is_err() {
+                            std::thread::sleep(Duration::from_millis(1));
+                        }
+                    }
+                }))
             }
-            Self::Limited => limit(world, "0"),
-        }
+            Self::Limited => {
+                limit(world, "0");
+                None
+            }
+        };
+        Full { stop, filler }
     }
 
-    fn free(&self, world: &World) {
+    fn free(&self, world: &World, full: Full) {
+        drop(full);
         match self {
             Self::Mounted(place) => std::fs::remove_file(place.join("filler")).expect("removed"),
             Self::Limited => limit(world, "unlimited"),
         }
+    }
+}
+
+impl Drop for Full {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.filler.take().map(JoinHandle::join);
     }
 }
 
@@ -70,8 +101,7 @@ fn config_map(name: &str, bytes: usize) -> Value {
 }
 
 /// Has the store refuse something. What was taken until then is counted.
-fn fill_up(world: &World, disk: &Disk, taken: &mut Vec<String>) -> Value {
-    disk.fill(world);
+fn fill_up(world: &World, taken: &mut Vec<String>) -> Value {
     // In the store's own file there may be space still.
     for _ in 0..200 {
         let name = format!("c{}", taken.len());
@@ -112,19 +142,32 @@ fn a_full_disk_ends_no_pod_and_loses_nothing_that_was_taken() {
     writer["containers"][0]["volumeMounts"] = json!([{"name": "data", "mountPath": "/data"}]);
     world.create("writer", &writer);
     world.create("loops", &shell("sleep 1; exit 1"));
+    std::fs::create_dir(world.path("shared")).expect("a folder");
+    std::fs::write(world.path("shared/ready"), "yes").expect("written");
+    let mut flips = shell("sleep 100000");
+    flips["volumes"] = json!([{"name": "shared", "hostPath": {"path": world.path("shared")}}]);
+    flips["containers"][0]["volumeMounts"] = json!([{"name": "shared", "mountPath": "/shared"}]);
+    flips["containers"][0]["readinessProbe"] =
+        json!({"exec": {"command": ["cat", "/shared/ready"]}, "periodSeconds": 1, "failureThreshold": 1});
+    world.create("flips", &flips);
+    world.running("flips");
     write(&world, "beacon.yaml", MANIFEST);
     let web = world.running("web");
     world.running("writer");
     world.running("beacon-edge-7");
     let mut taken = Vec::new();
-    let refused = fill_up(&world, &disk, &mut taken);
+    let full = disk.fill(&world);
+    let refused = fill_up(&world, &mut taken);
     let message = refused["message"].as_str().unwrap_or_default();
     assert!(refused["code"].as_u64().is_some_and(|code| code >= 500), "{refused}");
     assert!(message.contains("free space on this disk"), "{refused}");
 
-    // Pods go on and are seen to.
-    let seen = restarts(&world.pod("loops").expect("it is there"));
-    let after = world.pod_until("loops", |pod| restarts(pod) > seen);
+    // What runs goes on. What has to start waits for space, and says so.
+    world.pod_until("loops", |pod| {
+        let waiting = pod["status"]["containerStatuses"][0]["state"]["waiting"]["message"].as_str().unwrap_or_default();
+        ["No space left on device", "File too large"].iter().any(|said| waiting.contains(said))
+    });
+    let after = world.pod("loops").expect("it is there");
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "late"}, "spec": shell("sleep 100000")});
     assert!(world.send("POST", PODS, &pod).code >= 500);
     assert!(world.pod("late").is_none());
@@ -134,9 +177,14 @@ fn a_full_disk_ends_no_pod_and_loses_nothing_that_was_taken() {
     all_there(&world, &taken);
     // One ends and can't be removed: that keeps nobody from seeing what becomes of the others.
     std::fs::remove_file(world.path("manifests/beacon.yaml")).expect("removed");
-    world.until("the mirror can't be removed", |world| world.log().contains("can't be removed yet").then_some(()));
-    let seen = restarts(&after);
-    let after = world.pod_until("loops", |pod| restarts(pod) > seen);
+    world.until("the mirror can't be removed", |world| {
+        let mirror = world.pod("beacon-edge-7").expect("it is there");
+        (mirror["status"]["containerStatuses"][0]["state"]["terminated"].is_object()).then_some(())
+    });
+    std::fs::remove_file(world.path("shared/ready")).expect("removed");
+    world.pod_until("flips", |pod| !is_ready(pod));
+    std::fs::write(world.path("shared/ready"), "yes").expect("written");
+    world.running("flips");
     let health = world.get("/healthz").expect("an answer");
     assert_eq!(health.code, 200, "{health:?}");
     assert_eq!(world.get("/livez").expect("an answer").code, 200);
@@ -145,18 +193,16 @@ fn a_full_disk_ends_no_pod_and_loses_nothing_that_was_taken() {
     assert!(ready.body.contains("free space on this disk") && ready.body.contains("[+]syncloop ok\n"), "{ready:?}");
     assert_eq!(world.get("/readyz?exclude=store").expect("an answer").code, 200);
 
-    // Nor does a start need space: what ran before runs again, with all that was taken. (The limit goes with the process.)
+    // The agent starts without space as well, with all that was taken. (A limit goes with the process.)
     if matches!(disk, Disk::Mounted(_)) {
         world.kill();
         world.start();
         all_there(&world, &taken);
-        world.running("web");
-        world.running("writer");
-        assert!(world.send("POST", PODS, &pod).code >= 500);
+        assert_eq!(world.pod("web").expect("it is there")["metadata"]["uid"], web["metadata"]["uid"]);
     }
 
     // There is space again.
-    disk.free(&world);
+    disk.free(&world, full);
     world.until("pods are taken", |world| (world.send("POST", PODS, &pod).code == 201).then_some(()));
     world.running("late");
     world.gone("beacon-edge-7");

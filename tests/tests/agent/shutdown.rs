@@ -40,7 +40,7 @@ fn a_node_under_load_ends_its_pods_in_order_and_lets_no_second_agent_in() {
             assert!(stderr.contains("another agent (process"), "{stderr}");
         }
     }
-    let before = world.until("all are ready", |world| all_ready(world));
+    let before = world.until("all are ready", all_ready);
     assert_eq!(before.len(), MANY + 1);
     assert!(before.iter().all(|pod| restarts(pod) == 0), "the second agent touched nothing");
     assert_eq!(world.end(), Some(0), "{}", world.log());
@@ -48,7 +48,7 @@ fn a_node_under_load_ends_its_pods_in_order_and_lets_no_second_agent_in() {
     let order: Vec<&str> = order.lines().collect();
     assert_eq!((order.len(), order.last()), (MANY + 1, Some(&"critical")), "{order:?}");
     world.start();
-    let after = world.until("all begin anew", |world| all_ready(world));
+    let after = world.until("all begin anew", all_ready);
     assert_eq!(after.len(), MANY + 1);
     let uids = |pods: &[Value]| pods.iter().map(|pod| pod["metadata"]["uid"].to_string()).collect::<Vec<_>>();
     let old = uids(&before);
