@@ -85,6 +85,8 @@ impl Agent {
     fn log(&self) {
         let filter = tracing_subscriber::EnvFilter::try_from_env("HUSK_LOG").unwrap_or_else(|_| "info".into());
         let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+        // It may be a file on the disk that is full, where a line about that would be one too many: that panics.
+        let log = log.log_internal_errors(false);
         // It is set once, here.
         let _ = match self.log_format {
             LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).try_init(),

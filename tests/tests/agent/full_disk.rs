@@ -218,3 +218,17 @@ fn a_full_disk_ends_no_pod_and_loses_nothing_that_was_taken() {
     assert_eq!(web["metadata"]["uid"], again["metadata"]["uid"]);
     assert_eq!(world.end(), Some(0), "{}", world.log());
 }
+
+#[test]
+fn an_agent_whose_log_has_no_space_goes_on() {
+    let mut world = World::without_agent(&[]);
+    std::os::unix::fs::symlink("/dev/full", world.path("log")).expect("linked");
+    world.start();
+    let mut broken = shell("true");
+    broken["containers"][0]["image"] = "no/such:image".into();
+    world.create("broken", &broken);
+    std::fs::write(world.path("manifests/junk.yaml"), "junk").expect("written");
+    world.create("web", &shell("sleep 100000"));
+    world.running("web");
+    assert_eq!(world.end(), Some(0));
+}
