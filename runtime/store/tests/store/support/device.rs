@@ -8,7 +8,7 @@ use husk_core::io::{Action, Input, InstanceRef, Outcome, PodUid};
 use husk_core::record::{Interruption, PodRecord};
 use husk_core::status::{ContainerState, ContainerStatus, Phase, PodStatus};
 use husk_core::{Instant, Node, NodeConfig};
-use husk_store::{Batch, CommitError, Expect, ObjectKey, Opened, Store, Urgency};
+use husk_store::{Batch, CommitError, Expect, ObjectKey, Opened, Store};
 
 use super::shapes::{self, Guest};
 use super::sim::Random;
@@ -316,9 +316,9 @@ impl<'c> Device<'c> {
                 self.answer(secs(4), Input::HookDone { instance, hook, result: Ok(()) });
             }
             Action::Teardown { pod, attempt } => self.answer(soon, Input::TornDown { pod, attempt }),
-            Action::Persist { pod } => {
+            Action::Persist { pod, urgency } => {
                 let record = self.node.record(&pod).expect("a pod that is to be persisted");
-                self.store.persist(self.now, &pod.0, record.to_bytes(), Urgency::Soon);
+                self.store.persist(self.now, &pod.0, record.to_bytes(), urgency);
             }
             Action::StatusChanged { pod } => {
                 self.waiting.entry(pod.clone()).or_default().status = self.node.status(&pod).cloned();
