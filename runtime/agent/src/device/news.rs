@@ -52,6 +52,11 @@ impl News {
         }
     }
 
+    /// A pod is like this now.
+    pub(super) fn state(&mut self, pod: &PodUid, status: Arc<PodStatus>, deletion: Option<Deletion>) {
+        self.of(pod.clone()).status = Some((status, deletion));
+    }
+
     /// Nobody has heard of its end.
     pub(super) fn missed(&mut self, pod: &PodUid, is_forgotten: bool) {
         let news = self.of(pod.clone());

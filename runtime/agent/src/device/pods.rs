@@ -81,6 +81,9 @@ impl Pods {
         if let Err(error) = shown.await {
             tracing::warn!(%error, "pods that go on can't be shown yet");
         }
+        // What the start has changed is on the disk before it is seen.
+        self.records.flush().await;
+        self.write().await;
     }
 
     /// Works for as long as the agent lives.
@@ -132,7 +135,7 @@ impl Pods {
         let Some(states) = self.node.pods().await else { return Ok(()) };
         for state in &states {
             if let Some(status) = &state.status {
-                self.write_status(&state.uid, status, state.deletion).await?;
+                self.heard.state(&state.uid, status.clone(), state.deletion);
             }
         }
         let there: HashMap<&PodUid, bool> = states.iter().map(|state| (&state.uid, state.status.is_some())).collect();
