@@ -22,6 +22,8 @@ const NETS: u8 = 200;
 #[derive(Debug)]
 pub(crate) struct Addresses {
     net: u8,
+    /// Where it begins to look.
+    first: u32,
 }
 
 /// An address that is taken as long as this lives.
@@ -44,12 +46,15 @@ impl Addresses {
     pub(crate) fn of_this_user() -> io::Result<Self> {
         let uid = fs::metadata("/proc/self")?.uid();
         let place = u8::try_from(uid % u32::from(NETS)).unwrap_or_default();
-        Ok(Self { net: FIRST_NET + place })
+        // Agents begin at different places, so that none takes at once what another one gives up for the moment of a new start.
+        let first = std::process::id().wrapping_mul(0x9E37_79B1) % ADDRESSES;
+        Ok(Self { net: FIRST_NET + place, first })
     }
 
-    /// Takes the first address that is free.
+    /// Takes the first address that is free from there on.
     pub(crate) fn take(&self) -> io::Result<Address> {
-        for host in 1..=ADDRESSES {
+        for n in 0..ADDRESSES {
+            let host = 1 + (self.first + n) % ADDRESSES;
             let [_, _, third, fourth] = host.to_be_bytes();
             match self.take_this(Ipv4Addr::new(127, self.net, third, fourth)) {
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
@@ -76,7 +81,7 @@ mod tests {
     #[test]
     fn an_address_is_taken_once_and_free_again_after_its_pod() {
         // Two agents, of users that share their addresses; no user has these.
-        let (one, other) = (Addresses { net: 250 }, Addresses { net: 250 });
+        let (one, other) = (Addresses { net: 250, first: 0 }, Addresses { net: 250, first: 0 });
         let first = one.take().expect("free");
         let second = other.take().expect("free");
         assert_ne!(first.ip(), second.ip());
@@ -85,6 +90,9 @@ mod tests {
         assert_eq!(other.take().expect("free").ip(), ip);
         assert_eq!(one.take_this(second.ip()).expect_err("taken").kind(), io::ErrorKind::AddrInUse);
         drop(second);
+        let last = Addresses { net: 250, first: ADDRESSES - 1 };
+        let (end, begun_again) = (last.take().expect("free"), last.take().expect("free"));
+        assert_eq!((end.ip(), begun_again.ip()), (Ipv4Addr::new(127, 250, 255, 254), Ipv4Addr::new(127, 250, 0, 1)));
         assert!(one.take_this(Ipv4Addr::new(127, 250, 0, 2)).is_ok());
         assert!(one.take_this(Ipv4Addr::LOCALHOST).is_err(), "it is nobody's");
     }
