@@ -186,6 +186,7 @@ fn lives_that_broke_a_rule_once_break_none() {
         (4325, "the referee: a pod without a place is not evicted"),
         (4444, "a look forgot when a failed resize is tried again"),
         (5929, "a shutdown did not go on when the last pod of its step disappeared"),
+        (15815, "the referee: a shutdown ends nobody who waits for a place"),
     ];
     for (seed, what) in found {
         assert_eq!(judge(&case(seed), &mut Counts::default()), Ok(()), "{what}");

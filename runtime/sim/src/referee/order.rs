@@ -25,7 +25,8 @@ impl Referee {
     pub(crate) fn action(&mut self, now: Instant, action: &Action, node: &Node, slack: Duration) -> Result<(), Broken> {
         let shutting_down = self.shutting_down;
         let Some(pod) = self.seen(action.pod()) else { return Ok(()) };
-        pod.verdict |= shutting_down;
+        // Who only waits for a place is not ended.
+        pod.verdict |= shutting_down && pod.scheduled;
         // Of what is ordered in the same step only what comes after this belongs to its end.
         if matches!(action, Action::StatusChanged { .. }) && !pod.gone {
             pod.mind_deletion(now, node, slack)?;
