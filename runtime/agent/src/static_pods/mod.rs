@@ -73,7 +73,6 @@ impl StaticPods {
     pub fn go_on(config: StaticPodsConfig, node: Arc<LocalNode>, pods: Vec<Pod>) -> Self {
         let look = Arc::new(Notify::new());
         let (report, problems) = watch::channel(Vec::new());
-        look.notify_one();
         let folder = Folder::new(config.clone(), node.node_name().to_owned());
         let keeper = Keeper {
             hints: Hints::new(config.folder.clone(), look.clone()),
@@ -131,7 +130,8 @@ struct Keeper {
 impl Keeper {
     async fn keep(mut self) {
         let mut notices = self.node.watch();
-        let mut next_look = Instant::now() + self.config.check;
+        // At once: a device that comes back waits for no hint. Files that are still being written are waited for all the same.
+        let mut next_look = self.look_at_folder().await;
         loop {
             tokio::select! {
                 () = self.look.notified() => {
