@@ -187,6 +187,7 @@ fn lives_that_broke_a_rule_once_break_none() {
         (4444, "a look forgot when a failed resize is tried again"),
         (5929, "a shutdown did not go on when the last pod of its step disappeared"),
         (15815, "the referee: a shutdown ends nobody who waits for a place"),
+        (26761, "the referee: who ends in the preStop hook of a restart is started again"),
     ];
     for (seed, what) in found {
         assert_eq!(judge(&case(seed), &mut Counts::default()), Ok(()), "{what}");

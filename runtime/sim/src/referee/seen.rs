@@ -465,8 +465,8 @@ impl ContainerSeen {
     }
 
     fn end(&mut self, code: i32) {
-        // One that was stopped didn't end by its own doing.
-        self.excused |= self.killed || self.signalled.is_some();
+        // One that was stopped didn't end by its own doing, nor did one that ended by itself when it was about to get its signal.
+        self.excused |= self.killed || self.signalled.is_some() || self.cause;
         self.reset();
         self.ended = Some(code);
         self.lost = false;
