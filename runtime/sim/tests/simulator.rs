@@ -188,6 +188,7 @@ fn lives_that_broke_a_rule_once_break_none() {
         (5929, "a shutdown did not go on when the last pod of its step disappeared"),
         (15815, "the referee: a shutdown ends nobody who waits for a place"),
         (26761, "the referee: who ends in the preStop hook of a restart is started again"),
+        (37046, "the referee: a sidecar's grace begins when it is stopped, whatever else is being stopped then"),
     ];
     for (seed, what) in found {
         assert_eq!(judge(&case(seed), &mut Counts::default()), Ok(()), "{what}");

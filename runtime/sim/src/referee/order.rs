@@ -113,7 +113,8 @@ impl PodSeen {
                 if event.reason == "SandboxChanged" {
                     (self.verdict, self.ends_by) = (false, None);
                 }
-                let caused = || self.containers.iter().any(|container| container.cause);
+                // One that is stopped for a reason of its own may be started again; with any other the pod's end has begun.
+                let caused = || self.containers.iter().any(|own| own.cause && Some(&*own.name) == event.container());
                 if event.reason == "Killing" && !self.asked_to_go && !self.verdict && self.no_app_stays() && !caused() {
                     let grace = node.spec(&uid).and_then(|spec| spec.termination_grace_period_seconds);
                     let grace = u64::try_from(grace.unwrap_or(DEFAULT_GRACE_SECONDS)).unwrap_or_default();
