@@ -44,7 +44,7 @@ pub use images::{
 pub use local::{AgentConfig, AgentError, Continuation, Keeper, LocalNode, NodeLimits, PodHandle, PodState, Restored};
 pub use metrics::Metrics;
 pub use notice::{ContainerView, Notice};
-pub use open_files::raise_open_files;
+pub use open_files::check_open_files;
 pub use paths::{default_data_dir, default_socket};
 pub use preflight::Trouble;
 pub use references::{MemoryReferences, References};

@@ -121,7 +121,8 @@ pub struct Restored {
     pub base: PathBuf,
 }
 
-/// Keeps what has to survive the agent. It is kept until whoever knows of a pod's object hears of [`Notice::Forgotten`]. Nothing here may wait for a disk: it is called on the agent's own task.
+/// Keeps what has to survive the agent, until whoever knows of a pod's object hears of [`Notice::Forgotten`]. Nothing here may wait for a
+/// disk: it is called on the agent's own task.
 pub trait Keeper: Send + Sync {
     /// A pod is like this now.
     fn persist(&self, now: Instant, record: &PodRecord, urgency: Urgency);

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use husk_agent::{
     AgentConfig, AgentConfiguration, Device, DeviceConfig, ImageTable, LocalNode, MemoryReferences, StaticPodsConfig,
-    default_data_dir, default_socket, raise_open_files,
+    check_open_files, default_data_dir, default_socket,
 };
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
@@ -70,7 +70,7 @@ impl Agent {
         let file = self.file()?;
         file.gates().1.iter().for_each(|warning| tracing::warn!("{warning}"));
         let config = self.device(&file)?;
-        raise_open_files(config.max_pods);
+        check_open_files(config.max_pods);
         let runtime = tokio::runtime::Runtime::new().context("can't start")?;
         runtime.block_on(self.serve(file, config))
     }
@@ -178,7 +178,7 @@ impl Agent {
             tracing::info!("the configuration is as it was");
         }
         device.reconfigure(config.reconfiguration());
-        raise_open_files(config.max_pods);
+        check_open_files(config.max_pods);
         // What waits for a start stays different from what runs: the next reload says so again.
         file.take_what_takes_effect(&new);
     }

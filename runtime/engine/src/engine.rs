@@ -231,7 +231,7 @@ fn raise_open_files() {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };
     if let Err(error) = rustix::process::setrlimit(Resource::Nofile, raised) {
-        tracing::debug!("limit of open files stays at {:?}: {error}", limit.current);
+        tracing::warn!("limit of open files stays at {:?}: {error}", limit.current);
     }
 }
 

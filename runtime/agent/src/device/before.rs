@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use husk_api::Wall;
-use husk_apiserver::{Key, Objects, PODS, Shared, StorageError};
+use husk_apiserver::{Objects, PODS, Shared, StorageError};
 use husk_core::Instant;
+use husk_core::io::PodUid;
 use husk_core::reasons;
 use husk_core::record::PodRecord;
 use husk_store::Store;
@@ -13,7 +14,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
 
-use super::pod_object::{self, FROM_FILE};
+use super::pod_object::{self, is_from_file, key_of, uid_of};
 use crate::local::{Restored, pod_folder};
 
 /// What a new run begins with.
@@ -43,11 +44,11 @@ pub(super) async fn gather(
             return Before::default();
         }
     };
-    let mut by_uid: HashMap<String, Shared> = page.items.into_iter().map(|object| (uid_of(&object), object)).collect();
+    let mut by_uid: HashMap<PodUid, Shared> = page.items.into_iter().map(|object| (uid_of(&object), object)).collect();
     let mut before = Before::default();
     for record in records {
         let uid = record.uid().clone();
-        let object = by_uid.remove(&*uid.0);
+        let object = by_uid.remove(&uid);
         let pod = object.as_ref().and_then(|object| serde_json::from_value::<Pod>(Value::clone(object)).ok());
         let (Some(object), Some(pod)) = (object, pod) else {
             // Its object is gone, and nothing of it runs any more: what is left is its folder, which goes below.
@@ -61,7 +62,7 @@ pub(super) async fn gather(
             }
             continue;
         }
-        if object["metadata"]["annotations"][FROM_FILE].is_string() {
+        if is_from_file(&object) {
             before.from_files.push(pod.clone());
         }
         if record.is_leaving() && record.status().phase.is_terminal() {
@@ -74,7 +75,7 @@ pub(super) async fn gather(
     for object in by_uid.into_values().filter(|object| !object["metadata"]["deletionTimestamp"].is_null()) {
         // The power went before a record of it was written, so that nothing was seen of it; or after its last one was dropped.
         let key = key_of(&object);
-        if let Err(error) = objects.end(&key, &uid_of(&object)).await {
+        if let Err(error) = objects.end(&key, &uid_of(&object).0).await {
             tracing::error!(pod = key.name, %error, "a pod that was deleted can't be removed yet");
         }
         before.objects.push(object);
@@ -85,10 +86,10 @@ pub(super) async fn gather(
 
 /// Shows a pod as it ended.
 async fn show(objects: &Objects, record: &PodRecord, object: &Shared, wall: &Wall) {
-    let is_static = object["metadata"]["annotations"][FROM_FILE].is_string();
+    let is_static = is_from_file(object);
     let key = key_of(object);
     let shown = objects.update(&key, |object| {
-        uid_of(object) == *record.uid().0 && pod_object::show(object, record.status(), None, is_static, wall)
+        uid_of(object) == *record.uid() && pod_object::show(object, record.status(), None, is_static, wall)
     });
     if let Err(error) = shown.await {
         tracing::error!(pod = %record.uid(), %error, "how a pod ended can't be shown");
@@ -105,8 +106,8 @@ fn was_shut_down(record: &PodRecord, pod: &Pod) -> bool {
 /// The same pod once more: another one for all who look. One from a file gets its object when it runs.
 async fn begin_anew(objects: &Objects, object: &Shared) -> Result<(), StorageError> {
     let key = key_of(object);
-    objects.remove(&key, &uid_of(object)).await?;
-    if object["metadata"]["annotations"][FROM_FILE].is_string() {
+    objects.remove(&key, &uid_of(object).0).await?;
+    if is_from_file(object) {
         return Ok(());
     }
     let mut new = Value::clone(object);
@@ -118,15 +119,6 @@ async fn begin_anew(objects: &Objects, object: &Shared) -> Result<(), StorageErr
         fields.insert("status".into(), serde_json::json!({"phase": "Pending"}));
     }
     objects.create(&key, new).await.map(drop)
-}
-
-fn key_of(object: &Value) -> Key {
-    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-    PODS.key(text("namespace"), text("name"))
-}
-
-fn uid_of(object: &Value) -> String {
-    object["metadata"]["uid"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Folders of pods that are no more.

@@ -1,7 +1,9 @@
 //! What of a pod's object is the node's, and what is its clients'.
 
 use husk_api::{Wall, status_object};
+use husk_apiserver::{Key, PODS};
 use husk_core::deletion::Deletion;
+use husk_core::io::PodUid;
 use husk_core::reasons;
 use husk_core::status::{Condition, ConditionStatus, PodStatus};
 use jiff::Timestamp;
@@ -9,7 +11,23 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
 /// Says that a pod comes from a file.
-pub(crate) const FROM_FILE: &str = "kubernetes.io/config.source";
+const FROM_FILE: &str = "kubernetes.io/config.source";
+
+/// Under which key a pod's object is kept.
+pub(crate) fn key_of(object: &Value) -> Key {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    PODS.key(text("namespace"), text("name"))
+}
+
+/// Which pod it is.
+pub(crate) fn uid_of(object: &Value) -> PodUid {
+    PodUid::from(object["metadata"]["uid"].as_str().unwrap_or_default())
+}
+
+/// Does it only show a pod that comes from a file?
+pub(crate) fn is_from_file(object: &Value) -> bool {
+    object["metadata"]["annotations"][FROM_FILE].is_string()
+}
 
 /// Does a client ask for another pod than before? Statuses and versions are no wishes.
 pub(crate) fn asks_otherwise(before: &Value, after: &Value) -> bool {

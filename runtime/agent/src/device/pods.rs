@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep_until};
 use super::health::Health;
 use super::news::{News, OfPod};
 use super::node_events;
-use super::pod_object::{self, FROM_FILE};
+use super::pod_object::{self, is_from_file, key_of, uid_of};
 use super::records::Records;
 use super::wall::WallClock;
 use crate::local::LocalNode;
@@ -182,7 +182,7 @@ impl Pods {
     /// A client wants a pod like this. `before` is what it wanted until now.
     fn wanted(&mut self, object: &Shared, before: Option<&Shared>) {
         let uid = uid_of(object);
-        if object["metadata"]["annotations"][FROM_FILE].is_string() {
+        if is_from_file(object) {
             return;
         }
         let is_new = !self.known.contains_key(&uid);
@@ -357,18 +357,9 @@ impl Pods {
 
 impl Known {
     fn of(object: &Value) -> Self {
-        let is_static = object["metadata"]["annotations"][FROM_FILE].is_string();
+        let is_static = is_from_file(object);
         Self { key: key_of(object), is_static, is_over: false }
     }
-}
-
-fn key_of(object: &Value) -> Key {
-    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-    PODS.key(text("namespace"), text("name"))
-}
-
-fn uid_of(object: &Value) -> PodUid {
-    PodUid::from(object["metadata"]["uid"].as_str().unwrap_or_default())
 }
 
 /// Is nothing of it to be run, not even to its end?

@@ -5,7 +5,7 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use serde_json::{Value, json};
 
 use super::typed::{self, CREATED, age, text};
-use crate::resource::{ALL_VERBS, Column, Door, ListMerge, Removal, Resource, Strategy, Subresource};
+use crate::resource::{ALL_VERBS, Column, Door, ListMerge, Resource, Strategy, Subresource};
 
 pub(crate) static BUDGETS: Resource = Resource {
     group: "policy",
@@ -19,8 +19,6 @@ pub(crate) static BUDGETS: Resource = Resource {
     verbs: ALL_VERBS,
     subresources: &[Subresource { name: "status", door: Door::Status, kind: None, verbs: &["get", "patch", "update"] }],
     strategy: Strategy {
-        read: typed::read::<PodDisruptionBudget>,
-        default: typed::as_it_is,
         prepare_create: |budget| {
             budget["metadata"]["generation"] = 1.into();
             // Until it is computed nothing may be evicted.
@@ -28,11 +26,7 @@ pub(crate) static BUDGETS: Resource = Resource {
                 json!({"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0});
         },
         prepare_update: typed::keep_status,
-        drop_disabled: typed::all_enabled,
-        settle: typed::settled,
-        validate: typed::validate::<PodDisruptionBudget>,
-        validate_update: typed::validate_update::<PodDisruptionBudget>,
-        removal: Removal::AtOnce,
+        ..typed::plain::<PodDisruptionBudget>()
     },
     lists: &[("status.conditions", ListMerge::ByKey("type"))],
     columns: &[

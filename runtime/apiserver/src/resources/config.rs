@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use serde_json::{Value, json};
 
 use super::typed::{self, CREATED, age, entries, text};
-use crate::resource::{ALL_VERBS, Column, Door, Removal, Resource, Strategy};
+use crate::resource::{ALL_VERBS, Column, Door, Resource, Strategy};
 
 /// ConfigMaps.
 pub static CONFIG_MAPS: Resource = Resource {
@@ -21,17 +21,7 @@ pub static CONFIG_MAPS: Resource = Resource {
     categories: &[],
     verbs: ALL_VERBS,
     subresources: &[],
-    strategy: Strategy {
-        read: typed::read::<ConfigMap>,
-        default: typed::as_it_is,
-        prepare_create: typed::as_it_is,
-        prepare_update: typed::keep_nothing,
-        drop_disabled: typed::all_enabled,
-        settle: typed::settled,
-        validate: typed::validate::<ConfigMap>,
-        validate_update: typed::validate_update::<ConfigMap>,
-        removal: Removal::AtOnce,
-    },
+    strategy: typed::plain::<ConfigMap>(),
     lists: &[],
     columns: &[
         Column::text("Name", "Name of the object"),
@@ -58,7 +48,6 @@ pub static SECRETS: Resource = Resource {
     verbs: ALL_VERBS,
     subresources: &[],
     strategy: Strategy {
-        read: typed::read::<Secret>,
         default: default_secret,
         prepare_create: take_strings,
         prepare_update: |old, new, _: Door| {
@@ -68,11 +57,7 @@ pub static SECRETS: Resource = Resource {
             }
             Vec::new()
         },
-        drop_disabled: typed::all_enabled,
-        settle: typed::settled,
-        validate: typed::validate::<Secret>,
-        validate_update: typed::validate_update::<Secret>,
-        removal: Removal::AtOnce,
+        ..typed::plain::<Secret>()
     },
     lists: &[],
     columns: &[

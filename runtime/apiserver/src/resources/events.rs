@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Event;
 use serde_json::{Value, json};
 
 use super::typed::{self, CREATED, age, text};
-use crate::resource::{ALL_VERBS, Column, Removal, Resource, Strategy};
+use crate::resource::{ALL_VERBS, Column, Resource};
 
 pub(crate) static EVENTS: Resource = Resource {
     group: "",
@@ -18,17 +18,7 @@ pub(crate) static EVENTS: Resource = Resource {
     categories: &[],
     verbs: ALL_VERBS,
     subresources: &[],
-    strategy: Strategy {
-        read: typed::read::<Event>,
-        default: typed::as_it_is,
-        prepare_create: typed::as_it_is,
-        prepare_update: typed::keep_nothing,
-        drop_disabled: typed::all_enabled,
-        settle: typed::settled,
-        validate: typed::validate::<Event>,
-        validate_update: typed::validate_update::<Event>,
-        removal: Removal::AtOnce,
-    },
+    strategy: typed::plain::<Event>(),
     lists: &[],
     columns: &[
         Column::text("Last Seen", "Since it happened last"),

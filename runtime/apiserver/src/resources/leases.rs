@@ -5,7 +5,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use serde_json::{Value, json};
 
 use super::typed::{self, CREATED, age, text};
-use crate::resource::{ALL_VERBS, Column, Removal, Resource, Strategy};
+use crate::resource::{ALL_VERBS, Column, Resource};
 
 pub(crate) static LEASES: Resource = Resource {
     group: "coordination.k8s.io",
@@ -18,17 +18,7 @@ pub(crate) static LEASES: Resource = Resource {
     categories: &[],
     verbs: ALL_VERBS,
     subresources: &[],
-    strategy: Strategy {
-        read: typed::read::<Lease>,
-        default: typed::as_it_is,
-        prepare_create: typed::as_it_is,
-        prepare_update: typed::keep_nothing,
-        drop_disabled: typed::all_enabled,
-        settle: typed::settled,
-        validate: typed::validate::<Lease>,
-        validate_update: typed::validate_update::<Lease>,
-        removal: Removal::AtOnce,
-    },
+    strategy: typed::plain::<Lease>(),
     lists: &[],
     columns: &[
         Column::text("Name", "Name of the lease"),

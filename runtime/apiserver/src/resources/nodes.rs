@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
 use super::typed::{self, CREATED, age, text};
-use crate::resource::{ALL_VERBS, Column, Door, ListMerge, Removal, Resource, Strategy, Subresource};
+use crate::resource::{ALL_VERBS, Column, Door, ListMerge, Resource, Strategy, Subresource};
 
 const NONE: &str = "<none>";
 const UNKNOWN: &str = "<unknown>";
@@ -23,17 +23,7 @@ pub static NODES: Resource = Resource {
     categories: &[],
     verbs: ALL_VERBS,
     subresources: &[Subresource { name: "status", door: Door::Status, kind: None, verbs: &["get", "patch", "update"] }],
-    strategy: Strategy {
-        read: typed::read::<Node>,
-        default: typed::as_it_is,
-        prepare_create: typed::as_it_is,
-        prepare_update: typed::keep_status,
-        drop_disabled: typed::all_enabled,
-        settle: typed::settled,
-        validate: typed::validate::<Node>,
-        validate_update: typed::validate_update::<Node>,
-        removal: Removal::AtOnce,
-    },
+    strategy: Strategy { prepare_update: typed::keep_status, ..typed::plain::<Node>() },
     lists: &[
         ("spec.podCIDRs", ListMerge::Set),
         ("status.conditions", ListMerge::ByKey("type")),

@@ -7,7 +7,22 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::api::Device;
-use crate::resource::{Door, Reading};
+use crate::resource::{Door, Reading, Removal, Strategy};
+
+/// Of a kind in which nothing is peculiar.
+pub(super) const fn plain<T: DeserializeOwned + Serialize + ObjectRules>() -> Strategy {
+    Strategy {
+        read: read::<T>,
+        default: as_it_is,
+        prepare_create: as_it_is,
+        prepare_update: keep_nothing,
+        drop_disabled: all_enabled,
+        settle: settled,
+        validate: validate::<T>,
+        validate_update: validate_update::<T>,
+        removal: Removal::AtOnce,
+    }
+}
 
 /// Reads an object of a kind that is as upstream has it.
 pub(super) fn read<T: DeserializeOwned + Serialize>(json: &Value) -> Result<Reading, String> {
