@@ -173,11 +173,7 @@ impl PodSeen {
         if !self.scheduled || (over && !self.asked_to_go) {
             return Ok(());
         }
-        let busy = |container: &ContainerSeen| {
-            container.alive.is_some()
-                || container.pulling.is_some()
-                || node.retry_at(&self.uid, &container.name).is_some()
-        };
+        let busy = |container: &ContainerSeen| self.is_busy(container, node);
         let sandbox = matches!(self.sandbox, Sandbox::Ordered | Sandbox::Ending | Sandbox::Failed);
         rule!(
             sandbox || self.containers.iter().any(busy),
@@ -187,7 +183,7 @@ impl PodSeen {
             self.uid,
             self.phase.as_str()
         );
-        let begins = sandbox || self.restart_all || !self.initialized() || self.misses_sidecars(node);
+        let begins = sandbox || self.restart_all || !self.initialized(node) || self.misses_sidecars(node);
         if self.asked_to_go || self.verdict || begins {
             return Ok(());
         }

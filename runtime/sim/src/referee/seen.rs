@@ -319,10 +319,15 @@ impl PodSeen {
         self.restart_all = false;
     }
 
-    /// All init containers are done and all sidecars were up.
-    pub(super) fn initialized(&self) -> bool {
+    /// A container is up, on its way to it, or has a time for the next try.
+    pub(super) fn is_busy(&self, container: &ContainerSeen, node: &Node) -> bool {
+        container.alive.is_some() || container.pulling.is_some() || node.retry_at(&self.uid, &container.name).is_some()
+    }
+
+    /// All init containers are done, and none of them is to be done again, and all sidecars were up.
+    pub(super) fn initialized(&self, node: &Node) -> bool {
         self.containers.iter().all(|container| match container.role {
-            Role::Init => container.ended == Some(0) && container.alive.is_none(),
+            Role::Init => container.ended == Some(0) && !self.is_busy(container, node),
             Role::Sidecar => container.ever_started,
             Role::App | Role::Ephemeral => true,
         })
