@@ -107,6 +107,11 @@ async fn finalizers_keep_what_is_deleted_and_none_can_be_added_then() {
     client.post(PODS, &protected).await.ok();
     let deleted = delete_with(&client, WEB, &json!({"gracePeriodSeconds": 0})).await.ok();
     assert!(deleted["metadata"]["deletionTimestamp"].is_string());
+    until("the node has ended it", async || {
+        let pod = client.get(WEB).await.ok();
+        ["Succeeded", "Failed"].iter().any(|phase| pod["status"]["phase"] == **phase).then_some(())
+    })
+    .await;
     assert_eq!(client.get(WEB).await.code, 200);
     let more = json!({"metadata": {"finalizers": ["example.com/guard", "example.com/more"]}});
     let (code, _, message) = client.patch(WEB, MERGE, &more).await.error();

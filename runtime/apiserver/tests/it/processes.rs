@@ -119,7 +119,7 @@ impl Processes {
         // What is being deleted goes now.
         let is_deleted = |pod: &Shared| !pod["metadata"]["deletionTimestamp"].is_null();
         if self.objects.get(&key).await.expect("memory").as_ref().is_some_and(is_deleted) {
-            self.objects.remove(&key, uid(&pod)).await.expect("memory");
+            self.objects.end(&key, uid(&pod)).await.expect("memory");
         }
     }
 
