@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::images::{ImageSource, ImagesConfig};
 use crate::local::NodeLimits;
+use crate::users::IDS_PER_POD;
 
 const API_VERSION: &str = "kubelet.config.k8s.io/v1beta1";
 const KIND: &str = "KubeletConfiguration";
@@ -75,6 +76,8 @@ pub struct AgentConfiguration {
     /// What was unused for so long goes even though there is room; 0 is never (0).
     #[serde(rename = "imageMaximumGCAge")]
     pub image_maximum_gc_age: Option<Span>,
+    /// Users that are pods' own.
+    pub user_namespaces: UserNamespaces,
     /// Features that are turned on or off (NODE-06).
     pub feature_gates: BTreeMap<String, bool>,
     /// What no KubeletConfiguration has.
@@ -87,6 +90,14 @@ pub struct AgentConfiguration {
 pub struct CrashLoopBackOff {
     /// The longest delay before a container is restarted, 1s to 300s (300s).
     pub max_container_restart_period: Option<Span>,
+}
+
+/// Users that are pods' own (`hostUsers: false`).
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct UserNamespaces {
+    /// How many ids each such pod has, a multiple of 65536 (65536). Pods that have some already keep them.
+    pub ids_per_pod: Option<u32>,
 }
 
 /// What no KubeletConfiguration has.
@@ -182,7 +193,8 @@ impl AgentConfiguration {
             false => BackoffConfig::standard(longest),
         };
         let terminated_pods = self.husk.terminated_pod_gc_threshold.unwrap_or(TERMINATED_PODS);
-        NodeLimits { crash_loop, terminated_pods, reserved: self.reserved() }
+        let ids_per_pod = self.user_namespaces.ids_per_pod.unwrap_or(IDS_PER_POD);
+        NodeLimits { crash_loop, terminated_pods, reserved: self.reserved(), ids_per_pod }
     }
 
     /// Fields in which another configuration differs, as they are written, and whether that takes effect while the agent runs.
@@ -268,6 +280,9 @@ impl AgentConfiguration {
                         turn it on, or leave this out"
                     .into(),
             );
+        }
+        if self.user_namespaces.ids_per_pod.is_some_and(|ids| ids == 0 || ids % IDS_PER_POD != 0) {
+            return Err(format!("userNamespaces.idsPerPod: must be a multiple of {IDS_PER_POD}"));
         }
         if self.max_pods == Some(0) {
             return Err("maxPods: must be at least 1".into());

@@ -32,10 +32,11 @@ mod start;
 mod static_pods;
 mod target_view;
 mod upkeep;
+mod users;
 mod volumes;
 
 pub use backend::Containers;
-pub use config::{AgentConfiguration, ConfigurationError, CrashLoopBackOff, HuskConfiguration, Span};
+pub use config::{AgentConfiguration, ConfigurationError, CrashLoopBackOff, HuskConfiguration, Span, UserNamespaces};
 pub use device::{Device, DeviceConfig, DeviceError, Reconfiguration};
 pub use images::{
     Collected, Digest, ImageSource, ImageStore, ImageTable, ImagesConfig, Imported, InvalidName, NoDigest, Reference,

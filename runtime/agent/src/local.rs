@@ -32,9 +32,13 @@ use crate::pod::LocalPod;
 use crate::preflight::{self, Trouble};
 use crate::references::References;
 use crate::sandbox::Ground;
+use crate::users::{IDS_PER_POD, Users};
 
 /// What containers of an agent that was killed left behind is removed when this one has long been at work.
 const LEFTOVERS_AFTER: Duration = Duration::from_secs(60);
+
+/// Folders of pods, in the data folder.
+const PODS: &str = "pods";
 
 /// So many notices may wait for one who watches.
 const MOST_NOTICES: usize = 8192;
@@ -67,13 +71,20 @@ pub struct NodeLimits {
     pub terminated_pods: usize,
     /// `systemReserved` and `kubeReserved` together: what of the machine is not for pods.
     pub reserved: ResourceList,
+    /// Ids of users of a pod that has its own, a multiple of 65,536 (META-07).
+    pub ids_per_pod: u32,
 }
 
 impl Default for NodeLimits {
     /// As upstream has them.
     fn default() -> Self {
         let terminated_pods = NodeConfig::default().terminated_pod_gc_threshold;
-        Self { crash_loop: BackoffConfig::default(), terminated_pods, reserved: ResourceList::new() }
+        Self {
+            crash_loop: BackoffConfig::default(),
+            terminated_pods,
+            reserved: ResourceList::new(),
+            ids_per_pod: IDS_PER_POD,
+        }
     }
 }
 
@@ -192,7 +203,8 @@ impl LocalNode {
         let (notices, _) = broadcast::channel(MOST_NOTICES);
         let images = Images::new(config.images.clone(), config.images_config.clone(), &config.data_dir);
         let machine = ThisMachine::new(path, config.limits.reserved.clone());
-        let ground = Ground { images, references: config.references.clone(), machine };
+        let users = Users::new(config.data_dir.join(PODS), config.limits.ids_per_pod);
+        let ground = Ground { images, references: config.references.clone(), machine, users };
         let node_name = config.node_name.clone();
         let clock = Clock::starting_at(continuation.as_ref().map_or(Instant::ZERO, |before| before.now));
         let began = SystemTime::now() - clock.now().since_epoch();
@@ -303,5 +315,5 @@ impl LocalNode {
 
 /// Names a file of the data folder for its pod.
 pub(crate) fn pod_folder(data_dir: &Path, pod: &PodUid) -> PathBuf {
-    data_dir.join("pods").join(pod.0.as_ref())
+    data_dir.join(PODS).join(pod.0.as_ref())
 }

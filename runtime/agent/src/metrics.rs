@@ -61,7 +61,8 @@ impl Metrics {
     pub(crate) fn take(&self, pod: &Pod) {
         let of = |field: &Option<String>| field.clone().unwrap_or_default();
         let meta = &pod.metadata;
-        self.pods(|pods| pods.take(PodUid::from(&*of(&meta.uid)), of(&meta.namespace), of(&meta.name)));
+        let has_users = pod.spec.as_ref().and_then(|spec| spec.host_users) == Some(false);
+        self.pods(|pods| pods.take(PodUid::from(&*of(&meta.uid)), of(&meta.namespace), of(&meta.name), has_users));
     }
 
     /// A probe was made.

@@ -11,6 +11,7 @@ use crate::images::Images;
 use crate::machine::ThisMachine;
 use crate::node_files::NodeFiles;
 use crate::references::References;
+use crate::users::{UserRange, Users, VolumeOwner};
 use crate::volumes::{Mounted, Volumes, World};
 
 /// What names of pods end in.
@@ -25,6 +26,8 @@ pub(crate) struct Sandbox {
     pub(crate) volumes: Volumes,
     /// Images whose files it mounts.
     _images: Mounted,
+    /// Its ids of users, if it has its own.
+    pub(crate) users: Option<UserRange>,
     /// Hosts and the like.
     pub(crate) files: NodeFiles,
 }
@@ -38,6 +41,8 @@ pub(crate) struct Ground {
     pub(crate) images: Images,
     /// What the machine has.
     pub(crate) machine: ThisMachine,
+    /// Whom files belong to.
+    pub(crate) users: Users,
 }
 
 impl Ground {
@@ -61,12 +66,15 @@ impl Sandbox {
         address: impl FnOnce() -> io::Result<Address>,
         folder: &Path,
     ) -> Result<Self, (&'static str, String)> {
-        let volumes = Volumes::make(ground.world(pod, &images), &folder.join("volumes"))
-            .map_err(|error| ("FailedMount", error.event_message()))?;
         let failed = |what: String| ("FailedCreatePodSandBox", what);
+        let users = ground.users.range(pod, folder);
+        let users = users.map_err(|error| failed(format!("no ids of users for the pod: {error}")))?;
+        let (world, owner) = (ground.world(pod, &images), VolumeOwner::of(pod, users));
+        let volumes = Volumes::make(world, &folder.join("volumes"), owner)
+            .map_err(|error| ("FailedMount", error.event_message()))?;
         let address = address().map_err(|error| failed(format!("no address for the pod: {error}")))?;
         let files = NodeFiles::write(folder.join("node"), pod, address.ip(), CLUSTER_DOMAIN)
             .map_err(|error| failed(format!("can't write the files of the node into {}: {error}", folder.display())))?;
-        Ok(Self { address, volumes, _images: images, files })
+        Ok(Self { address, volumes, _images: images, users, files })
     }
 }

@@ -1,10 +1,10 @@
 //! What a `securityContext` means for a guest that has no users and no kernel (META-06).
 //!
-//! A guest can do what its imports let it, and nothing else, whoever it is said to run as. What is left of a security context:
+//! A guest can do what its imports let it, and nothing else, whoever it is said to run as. Whom its files belong to is in
+//! [`users`](crate::users). What is left of a security context:
 //!
 //! * `readOnlyRootFilesystem` holds for the container's own root directory.
 //! * `runAsNonRoot` is held against `runAsUser`: a manifest that contradicts itself doesn't start.
-//! * `fsGroup` owns the volumes that the node makes for the pod, as far as the node may give files away.
 //! * Capabilities are host interfaces. Who drops `ALL` computes and writes to its output and to its volumes, but has no sockets,
 //!   unless it claims them: by a port in `ports`, or a capability of the network in `add`.
 //! * Everything else speaks of processes and kernels, of which there are none: it is validated and has no effect.

@@ -62,6 +62,7 @@ impl Start {
         mounts.extend(view.iter().flat_map(|view| view.mounts(&mounts)).collect::<Vec<_>>());
         let mut config = ContainerConfig::new(image);
         config.mounts = mounts;
+        config.owner = ground.users.owner(&pod, &container, sandbox.users)?;
         config.command = process.command;
         config.args = process.args;
         config.env = process.env;

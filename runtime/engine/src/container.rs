@@ -20,6 +20,7 @@ use crate::log::{Line, Log, Stream};
 use crate::mount::Mount;
 use crate::net::{Egress, PodAddress, PodNet, Protocol};
 use crate::outcome::Ended;
+use crate::owner::{ActsAs, Owner, OwnerError};
 use crate::program::Program;
 use crate::root;
 use crate::signal::{self, Control, Delivery, Pending, UnknownSignal};
@@ -48,6 +49,8 @@ pub struct ContainerConfig {
     /// a file, the image itself, read-only and with a writable `/tmp`, for an image that is a directory. What it writes there
     /// is gone when it has ended.
     pub mounts: Vec<Mount>,
+    /// Who the guest's files belong to, and whose files it may use: the node's own user's if none.
+    pub owner: Option<Owner>,
     /// Don't let the guest write to its root directory (`readOnlyRootFilesystem`).
     pub read_only_root: bool,
     /// The pod's address, one of 127.0.0.0/8 ([`net`](crate::net)).
@@ -83,6 +86,7 @@ impl ContainerConfig {
             env: Vec::new(),
             working_dir: None,
             mounts: Vec::new(),
+            owner: None,
             read_only_root: false,
             ip: Ipv4Addr::LOCALHOST,
             hostname: String::new(),
@@ -126,6 +130,12 @@ impl From<wasi::MountError> for StartError {
     }
 }
 
+impl From<OwnerError> for StartError {
+    fn from(error: OwnerError) -> Self {
+        Self { reason: "CreateContainerError", message: error.to_string() }
+    }
+}
+
 /// A container that was started. Clones are the same container; it is killed when the last one is dropped.
 #[derive(Clone, Debug)]
 pub struct Container(pub(crate) Arc<Inner>);
@@ -157,6 +167,7 @@ pub(crate) struct ExecContext {
     pub(crate) config: ContainerConfig,
     address: Arc<PodAddress>,
     memory: Arc<Account>,
+    acts_as: Option<ActsAs>,
     pub(crate) ended: watch::Sender<Option<Ended>>,
     last_words: OnceLock<Vec<u8>>,
 }
@@ -164,8 +175,12 @@ pub(crate) struct ExecContext {
 impl Container {
     pub(crate) async fn start(engine: Engine, mut config: ContainerConfig, log: Log) -> Result<Self, StartError> {
         complete(&mut config);
+        let acts_as = config.owner.as_ref().map(|owner| engine.owners().of(owner)).transpose()?;
         let mut own = root::add(&mut config, engine.scratch())?;
         let last_words = LastWords::prepare(&mut config, engine.scratch(), &mut own)?;
+        if let Some(owner) = &config.owner {
+            root::hand_over(&own, owner)?;
+        }
         let address = Arc::new(PodAddress {
             ip: config.ip,
             hostname: config.hostname.clone(),
@@ -179,6 +194,7 @@ impl Container {
             config,
             address,
             memory,
+            acts_as,
             ended: watch::Sender::new(None),
             last_words: OnceLock::new(),
         });
@@ -407,7 +423,15 @@ impl ExecContext {
             signal = stop.wait_for(Option::is_some) => {
                 Ended::signal(signal.ok().and_then(|signal| *signal).unwrap_or(signal::KILL))
             }
-            ended = running => ended,
+            ended = self.acting(running) => ended,
+        }
+    }
+
+    /// Polls an instance as the owner of its files.
+    async fn acting<T>(&self, running: impl Future<Output = T>) -> T {
+        match &self.acts_as {
+            Some(owner) => owner.run(running).await,
+            None => running.await,
         }
     }
 }

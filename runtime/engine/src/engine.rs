@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit};
 use tempfile::TempDir;
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::Handle;
 use tokio::sync::{OnceCell, Semaphore};
 use wasmtime_wasi::{I32Exit, p1, p2};
 
@@ -18,18 +18,13 @@ use crate::guest::Guest;
 use crate::image::{Image, ImageError, ModuleFile};
 use crate::log::Log;
 use crate::net::Ports;
+use crate::owner::Owners;
 use crate::program::{Linkers, Program};
+use crate::threads::Threads;
 use crate::{lifecycle, root, sockets};
 
 /// Compiled modules that are kept in memory though no container uses them.
 const MAX_IDLE_PROGRAMS: usize = 64;
-
-/// Nice value of guest threads: below the control plane, above what the system calls idle.
-const GUEST_NICE: i32 = 5;
-
-/// Turns of a guest thread between looks at timers and sockets. Each turn is up to a slice of fuel, so this is what bounds how
-/// late they are seen while guests compute.
-const EVENT_INTERVAL: u32 = 13;
 
 /// How to build an [`Engine`]. Start from `EngineConfig::default()`.
 #[derive(Clone, Debug)]
@@ -106,6 +101,7 @@ pub(crate) struct Inner {
     programs: Mutex<HashMap<[u8; 32], Slot>>,
     scratch: TempDir,
     threads: Threads,
+    owners: Owners,
 }
 
 /// A program, or its compilation under way: who comes second waits for the first.
@@ -135,7 +131,7 @@ impl Engine {
         };
         let scratch =
             root::scratch(config.scratch_dir.as_deref(), config.leftovers_after).map_err(EngineError::Scratch)?;
-        let threads = Threads::start(config.workers.max(1)).map_err(EngineError::Threads)?;
+        let threads = Threads::start(config.workers.max(1), || {}).map_err(EngineError::Threads)?;
         Ok(Self(Arc::new(Inner {
             wasm,
             slice: config.slice.max(1),
@@ -147,6 +143,7 @@ impl Engine {
             programs: Mutex::default(),
             scratch,
             threads,
+            owners: Owners::default(),
         })))
     }
 
@@ -182,6 +179,11 @@ impl Engine {
     /// The threads that guests run on.
     pub(crate) fn threads(&self) -> &Handle {
         self.0.threads.handle()
+    }
+
+    /// Those who use files on behalf of guests.
+    pub(crate) fn owners(&self) -> &Owners {
+        &self.0.owners
     }
 
     /// The program of a module, compiled at most once however many ask for it at the same time.
@@ -265,39 +267,4 @@ fn linkers(engine: &wasmtime::Engine) -> wasmtime::Result<Linkers> {
     })?;
     lifecycle::add_to_modules(&mut core)?;
     Ok(Linkers { core, component })
-}
-
-/// The threads of guests: their own runtime, so that the node's control plane never waits behind a guest.
-struct Threads(Option<Runtime>);
-
-impl Threads {
-    fn start(workers: usize) -> std::io::Result<Self> {
-        Builder::new_multi_thread()
-            .worker_threads(workers)
-            .thread_name("guest")
-            .event_interval(EVENT_INTERVAL)
-            .enable_all()
-            .on_thread_start(|| {
-                // For the calling thread alone, as Linux has it. Without the right to, guests run at the node's own priority.
-                if let Err(error) = rustix::process::setpriority_process(None, GUEST_NICE) {
-                    tracing::debug!("guest thread keeps its priority: {error}");
-                }
-            })
-            .build()
-            .map(|runtime| Self(Some(runtime)))
-    }
-
-    fn handle(&self) -> &Handle {
-        // Taken in `drop` only.
-        self.0.as_ref().map(Runtime::handle).expect("threads live as long as the engine")
-    }
-}
-
-impl Drop for Threads {
-    fn drop(&mut self) {
-        // Doesn't wait: a guest may have left a thread in a read of a file that never answers.
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
-    }
 }

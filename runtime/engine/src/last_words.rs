@@ -10,7 +10,7 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -19,6 +19,7 @@ use tempfile::TempDir;
 
 use crate::container::ContainerConfig;
 use crate::mount::Mount;
+use crate::owner::Owner;
 use crate::root::{RootError, inside, make, place, walk};
 
 /// So many bytes are read, the last of the file.
@@ -88,7 +89,7 @@ impl LastWords {
         };
         if is_volume {
             // Of a volume that can't be written, for whatever reason, the pod still may have its use.
-            return Ok(file.keep().is_ok().then_some(file));
+            return Ok(file.keep(config.owner.as_ref()).is_ok().then_some(file));
         }
         match file.clear() {
             Ok(()) => Ok(Some(file)),
@@ -98,12 +99,17 @@ impl LastWords {
         }
     }
 
-    /// Makes an empty file if there is none.
-    fn keep(&mut self) -> io::Result<()> {
+    /// Makes an empty file, the guest's, if there is none.
+    fn keep(&mut self, owner: Option<&Owner>) -> io::Result<()> {
         make(&self.host, &self.folder)?;
         let folder = walk(&self.host, &self.folder)?;
         match rustix::fs::openat(&folder, &self.name, NEW, Mode::from_raw_mode(0o666)) {
-            Ok(_) | Err(Errno::EXIST) => {}
+            Ok(file) => {
+                if let Some(owner) = owner {
+                    fchown(&file, Some(owner.user), Some(owner.group))?;
+                }
+            }
+            Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
         self.before = self.open().map(|(_, about)| Stamp::of(&about));

@@ -7,6 +7,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt as _, lchown};
 use std::path::{Component, Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use tempfile::TempDir;
 use crate::container::ContainerConfig;
 use crate::files::{self, FileError};
 use crate::mount::Mount;
+use crate::owner::Owner;
 
 /// Begins the name of an engine's directory; the process id follows.
 const PREFIX: &str = "husk-";
@@ -31,6 +33,8 @@ pub(crate) enum RootError {
     File(#[from] FileError),
     #[error("{}: root directory of the container: {source}", folder.display())]
     Root { folder: PathBuf, source: io::Error },
+    #[error("{}: can't be given to user {}: {source}", path.display(), owner.user)]
+    Owner { path: PathBuf, owner: Owner, source: io::Error },
     #[error("termination message file {path}: can't be made: {source}")]
     LastWords { path: String, source: io::Error },
     #[error("workingDir {path}: can't be made: {source}")]
@@ -151,6 +155,24 @@ pub(crate) fn walk(base: &Path, rest: &Path) -> io::Result<OwnedFd> {
         folder = rustix::fs::openat(&folder, part, FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
     }
     Ok(folder)
+}
+
+/// Gives what is the container's own to whom the guest's files belong. Files that have other names as well are somebody else's.
+pub(crate) fn hand_over(own: &[TempDir], owner: &Owner) -> Result<(), RootError> {
+    own.iter().try_for_each(|own| hand_over_one(own.path(), owner))
+}
+
+fn hand_over_one(path: &Path, owner: &Owner) -> Result<(), RootError> {
+    let failed = |source| RootError::Owner { path: path.to_path_buf(), owner: owner.clone(), source };
+    let about = fs::symlink_metadata(path).map_err(failed)?;
+    if about.is_dir() {
+        for entry in fs::read_dir(path).map_err(failed)? {
+            hand_over_one(&entry.map_err(failed)?.path(), owner)?;
+        }
+    } else if about.nlink() > 1 {
+        return Ok(());
+    }
+    lchown(path, Some(owner.user), Some(owner.group)).map_err(failed)
 }
 
 fn writable(config: &mut ContainerConfig, folder: &Path, guest: &str) -> io::Result<TempDir> {

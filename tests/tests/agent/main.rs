@@ -20,4 +20,5 @@ mod observing;
 mod shutdown;
 mod static_pods;
 mod unwritable;
+mod users;
 mod world;

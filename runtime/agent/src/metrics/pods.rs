@@ -97,6 +97,8 @@ pub(super) struct Pods {
     running_containers: Family<StateLabels, Gauge>,
     started_pods: Counter,
     started_pods_errors: Counter,
+    started_pods_with_users: Counter,
+    started_pods_with_users_errors: Counter,
     started_containers: Family<KindLabels, Counter>,
     started_containers_errors: Family<ErrorLabels, Counter>,
     start_durations: Histogram,
@@ -111,6 +113,8 @@ pub(super) struct Pods {
 struct Known {
     namespace: String,
     name: String,
+    /// It wants users of its own.
+    has_users: bool,
     /// It was pending when it was last seen, and ever before.
     starts: bool,
     now: Counts,
@@ -159,6 +163,18 @@ impl Pods {
                 registry,
                 "kubelet_started_pods_errors",
                 "Cumulative number of errors when starting pods",
+                Counter::default(),
+            ),
+            started_pods_with_users: add(
+                registry,
+                "kubelet_started_user_namespaced_pods",
+                "Cumulative number of pods with user namespaces started",
+                Counter::default(),
+            ),
+            started_pods_with_users_errors: add(
+                registry,
+                "kubelet_started_user_namespaced_pods_errors",
+                "Cumulative number of errors when starting pods with user namespaces",
                 Counter::default(),
             ),
             started_containers: add(
@@ -216,8 +232,8 @@ impl Pods {
     }
 
     /// There is a pod of that name.
-    pub(super) fn take(&mut self, uid: PodUid, namespace: String, name: String) {
-        let new = || Known { namespace, name, starts: true, ..Known::default() };
+    pub(super) fn take(&mut self, uid: PodUid, namespace: String, name: String, has_users: bool) {
+        let new = || Known { namespace, name, has_users, starts: true, ..Known::default() };
         self.known.entry(uid).or_insert_with(new);
     }
 
@@ -251,7 +267,12 @@ impl Pods {
                 let container_type = container_type(&event.field_path);
                 self.started_containers.get_or_create(&KindLabels { container_type }).inc();
             }
-            "FailedCreatePodSandBox" => drop(self.started_pods_errors.inc()),
+            "FailedCreatePodSandBox" => {
+                self.started_pods_errors.inc();
+                if self.known.get(&event.pod).is_some_and(|known| known.has_users) {
+                    self.started_pods_with_users_errors.inc();
+                }
+            }
             "LifecycleHTTPFallback" => drop(self.fallbacks.inc()),
             _ => {}
         }
@@ -264,6 +285,9 @@ impl Pods {
         let mut now = Counts { sandboxes: i64::from(has_sandbox), ..Counts::default() };
         if now.sandboxes > before.sandboxes {
             self.started_pods.inc();
+            if known.has_users {
+                self.started_pods_with_users.inc();
+            }
         }
         if status.phase == Phase::Running && known.starts {
             let took = status.start_time.map(|since| at.saturating_since(since)).unwrap_or_default();

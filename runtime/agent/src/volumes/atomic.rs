@@ -19,25 +19,25 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Component, Path};
 
-use super::empty_dir::give_to;
 use super::files::{Collected, File};
+use crate::users::VolumeOwner;
 
 const DATA: &str = "..data";
 const NEW_DATA: &str = "..data_tmp";
 
 /// Makes the folder's files these, if they aren't. Only the node writes there.
-pub(super) fn write(folder: &Path, files: &Collected, group: Option<u32>) -> io::Result<()> {
+pub(super) fn write(folder: &Path, files: &Collected, owner: VolumeOwner) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     fs::set_permissions(folder, Permissions::from_mode(0o755))?;
     let old = fs::read_link(folder.join(DATA)).ok().map(OsString::from);
-    let wanted = |file: &File| File { mode: mode_for(file.mode, group), ..file.clone() };
+    let wanted = |file: &File| File { mode: mode_for(file.mode, owner), ..file.clone() };
     let files: Collected = files.iter().map(|(path, file)| (path.clone(), wanted(file))).collect();
     if old.as_ref().is_some_and(|old| is_same(&folder.join(old), &files)) {
         link(folder, &files)?;
         return Ok(());
     }
     let name = new_folder(folder)?;
-    fill(&folder.join(&name), &files, group)?;
+    fill(&folder.join(&name), &files, owner)?;
     let _ = fs::remove_file(folder.join(NEW_DATA));
     symlink(&name, folder.join(NEW_DATA))?;
     fs::rename(folder.join(NEW_DATA), folder.join(DATA))?;
@@ -46,8 +46,8 @@ pub(super) fn write(folder: &Path, files: &Collected, group: Option<u32>) -> io:
 }
 
 /// A group that may use the volume can read what is in it.
-fn mode_for(mode: u32, group: Option<u32>) -> u32 {
-    if group.is_some() { mode | 0o440 } else { mode }
+fn mode_for(mode: u32, owner: VolumeOwner) -> u32 {
+    if owner.has_group() { mode | 0o440 } else { mode }
 }
 
 /// Names the folder for the time; two changes at the same time are told apart.
@@ -61,7 +61,7 @@ fn new_folder(folder: &Path) -> io::Result<String> {
     }
 }
 
-fn fill(folder: &Path, files: &Collected, group: Option<u32>) -> io::Result<()> {
+fn fill(folder: &Path, files: &Collected, owner: VolumeOwner) -> io::Result<()> {
     for (path, File { bytes, mode, user }) in files {
         let path = checked(path)?;
         let target = folder.join(path);
@@ -71,9 +71,7 @@ fn fill(folder: &Path, files: &Collected, group: Option<u32>) -> io::Result<()> 
         // Nobody but the node reads it before it is what it shall be.
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&target)?;
         file.write_all(bytes)?;
-        if user.is_some() || group.is_some() {
-            give_to(&target, *user, group)?;
-        }
+        owner.give(&target, *user)?;
         file.set_permissions(Permissions::from_mode(*mode))?;
     }
     Ok(())
@@ -179,25 +177,25 @@ mod tests {
     fn the_layout_is_upstream_s() {
         let folder = tempfile::tempdir().expect("a folder");
         let volume = folder.path().join("v");
-        write(&volume, &files(&[("a", "1"), ("d/e/f", "2")]), None).expect("written");
+        write(&volume, &files(&[("a", "1"), ("d/e/f", "2")]), VolumeOwner::default()).expect("written");
         assert_eq!(names(&volume), ["..data", "a", "d"]);
         let data = fs::read_link(volume.join(DATA)).expect("a link");
         assert!(data.to_str().expect("text").starts_with("..20") && data.is_relative());
         assert_eq!(fs::read_link(volume.join("a")).expect("a link"), Path::new("..data/a"));
         assert_eq!(fs::read_to_string(volume.join("d/e/f")).expect("a file"), "2");
 
-        write(&volume, &files(&[("a", "1"), ("d/e/f", "2")]), None).expect("written");
+        write(&volume, &files(&[("a", "1"), ("d/e/f", "2")]), VolumeOwner::default()).expect("written");
         assert_eq!(fs::read_link(volume.join(DATA)).expect("a link"), data, "nothing has changed");
 
         // What a power cut left behind.
         fs::create_dir(volume.join("..2020_01_01_00_00_00.000000000")).expect("made");
         symlink("..2020_01_01_00_00_00.000000000", volume.join(NEW_DATA)).expect("linked");
-        write(&volume, &files(&[("a", "3"), ("g", "4")]), None).expect("written");
+        write(&volume, &files(&[("a", "3"), ("g", "4")]), VolumeOwner::default()).expect("written");
         assert_eq!(names(&volume), ["..data", "a", "g"]);
         let own =
             fs::read_dir(&volume).expect("there").flatten().filter(|e| e.path().is_dir() && !e.path().is_symlink());
         assert_eq!(own.count(), 1);
-        assert!(write(&volume, &files(&[("../out", "5")]), None).is_err());
+        assert!(write(&volume, &files(&[("../out", "5")]), VolumeOwner::default()).is_err());
         assert!(!folder.path().join("out").exists());
     }
 
@@ -209,7 +207,7 @@ mod tests {
         let write_version = |n: usize| {
             let entries = version(n);
             let entries: Vec<_> = entries.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-            write(volume, &files(&entries), None).expect("written");
+            write(volume, &files(&entries), VolumeOwner::default()).expect("written");
         };
         write_version(0);
         let done = AtomicBool::new(false);

@@ -6,31 +6,19 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use husk_core::quantity::Quantity;
-use k8s_openapi::api::core::v1::{EmptyDirVolumeSource, Pod, PodSpec, Volume};
+use k8s_openapi::api::core::v1::{EmptyDirVolumeSource, PodSpec, Volume};
 
-use super::{Volumes, fs_group, inside, volumes};
+use super::{Volumes, inside, volumes};
+use crate::users::VolumeOwner;
 
 /// Makes the folder. What is there from before the node came back stays.
-pub(super) fn make(folder: &Path, source: &EmptyDirVolumeSource, pod: &Pod) -> io::Result<()> {
+pub(super) fn make(folder: &Path, source: &EmptyDirVolumeSource, owner: VolumeOwner) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mode = source.mode.and_then(|mode| u32::try_from(mode).ok()).unwrap_or(0o777) & 0o7777;
-    let mode = match fs_group(pod) {
-        // What is made in it belongs to the group as well.
-        Some(group) => {
-            give_to(folder, None, Some(group))?;
-            mode | 0o2070
-        }
-        None => mode,
-    };
+    owner.give(folder, None)?;
+    // What is made in it belongs to the group as well.
+    let mode = if owner.has_group() { mode | 0o2070 } else { mode };
     fs::set_permissions(folder, Permissions::from_mode(mode))
-}
-
-/// Makes somebody the owner. A node that doesn't run as root can only give to its own groups, and leaves it at that.
-pub(super) fn give_to(path: &Path, user: Option<u32>, group: Option<u32>) -> io::Result<()> {
-    match std::os::unix::fs::lchown(path, user, group) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        done => done,
-    }
 }
 
 /// How much may be in the volumes of a pod (RES-06).

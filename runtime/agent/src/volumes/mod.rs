@@ -30,6 +30,7 @@ use k8s_openapi::api::core::v1::{
 use self::files::Files;
 use crate::machine::ThisMachine;
 use crate::references::References;
+use crate::users::VolumeOwner;
 
 pub(crate) use self::empty_dir::Limits;
 pub(crate) use self::image::Mounted;
@@ -40,6 +41,7 @@ pub(crate) struct Volumes {
     made: BTreeMap<String, Made>,
     /// One update at a time, so that a later one sees what is newer; none once they are closed.
     closed: Mutex<bool>,
+    owner: VolumeOwner,
 }
 
 #[derive(Debug)]
@@ -89,13 +91,13 @@ enum Kind<'a> {
 
 impl Volumes {
     /// Makes the volumes of a pod; those that are its own under `folder`, which is nobody else's business.
-    pub(crate) fn make(world: World<'_>, folder: &Path) -> Result<Self, VolumeError> {
+    pub(crate) fn make(world: World<'_>, folder: &Path, owner: VolumeOwner) -> Result<Self, VolumeError> {
         let mut made = BTreeMap::new();
         for (n, volume) in volumes(world.pod.spec.as_ref()).enumerate() {
-            let one = make(volume, world, folder).map_err(|wrong| VolumeError::new(n, volume, wrong))?;
+            let one = make(volume, world, folder, owner).map_err(|wrong| VolumeError::new(n, volume, wrong))?;
             made.insert(volume.name.clone(), one);
         }
-        Ok(Self { made, closed: Mutex::default() })
+        Ok(Self { made, closed: Mutex::default(), owner })
     }
 
     /// What `make` would refuse, all of it, without making anything.
@@ -112,7 +114,7 @@ impl Volumes {
         }
         for volume in volumes(world.pod.spec.as_ref()) {
             let (Some(made), Ok(Kind::Files(files))) = (self.made.get(&volume.name), kind(volume)) else { continue };
-            let updated = files.collect(world).and_then(|files| write(&made.path, &files, world.pod));
+            let updated = files.collect(world).and_then(|files| write(&made.path, &files, self.owner));
             if let Err(why) = updated {
                 let pod = world.pod.metadata.name.as_deref().unwrap_or_default();
                 tracing::debug!(pod, volume = volume.name, why, "volume not updated");
@@ -208,7 +210,7 @@ fn kind(volume: &Volume) -> Result<Kind<'_>, Wrong> {
     })
 }
 
-fn make(volume: &Volume, world: World<'_>, folder: &Path) -> Result<Made, Wrong> {
+fn make(volume: &Volume, world: World<'_>, folder: &Path, owner: VolumeOwner) -> Result<Made, Wrong> {
     let kind = kind(volume)?;
     if matches!(kind, Kind::EmptyDir(_) | Kind::Files(_)) {
         private(folder).map_err(|error| ("", format!("can't make {}: {error}", folder.display())))?;
@@ -216,7 +218,7 @@ fn make(volume: &Volume, world: World<'_>, folder: &Path) -> Result<Made, Wrong>
     let own = folder.join(&volume.name);
     match kind {
         Kind::EmptyDir(source) => {
-            empty_dir::make(&own, source, world.pod)
+            empty_dir::make(&own, source, owner)
                 .map_err(|error| ("", format!("can't make {}: {error}", own.display())))?;
             Ok(Made { path: own, on_disk: true, read_only: false, follows: false })
         }
@@ -225,7 +227,7 @@ fn make(volume: &Volume, world: World<'_>, folder: &Path) -> Result<Made, Wrong>
         }
         Kind::Image => Ok(Made { path: world.images.folder(volume)?, on_disk: false, read_only: true, follows: false }),
         Kind::Files(files) => {
-            let made = files.collect(world).and_then(|files| write(&own, &files, world.pod));
+            let made = files.collect(world).and_then(|files| write(&own, &files, owner));
             made.map_err(|why| ("", why))?;
             Ok(Made { path: own, on_disk: false, read_only: true, follows: true })
         }
@@ -241,8 +243,8 @@ fn check(volume: &Volume, world: World<'_>) -> Result<(), Wrong> {
     }
 }
 
-fn write(folder: &Path, files: &files::Collected, pod: &Pod) -> Result<(), String> {
-    atomic::write(folder, files, fs_group(pod)).map_err(|error| format!("can't write {}: {error}", folder.display()))
+fn write(folder: &Path, files: &files::Collected, owner: VolumeOwner) -> Result<(), String> {
+    atomic::write(folder, files, owner).map_err(|error| format!("can't write {}: {error}", folder.display()))
 }
 
 /// Looks whether a folder can be listed, or a file is there. What the node may not see may be there all the same.
@@ -267,12 +269,6 @@ fn private(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         done => done,
     }
-}
-
-/// The group that a pod's own volumes belong to.
-fn fs_group(pod: &Pod) -> Option<u32> {
-    let group = pod.spec.as_ref()?.security_context.as_ref()?.fs_group?;
-    u32::try_from(group).ok()
 }
 
 /// `subPathExpr` with its variables put in.

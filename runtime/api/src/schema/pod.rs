@@ -37,7 +37,7 @@ pub(super) static POD_SPEC: Object = object(
         field("hostIPC", Bool).warned("WebAssembly modules have no IPC namespace"),
         field("hostNetwork", Bool).warned("the pod keeps its own loopback address"),
         field("hostPID", Bool).warned("WebAssembly modules have no process namespace"),
-        field("hostUsers", Bool).warned("WebAssembly modules have no user namespace").but(&["true"]),
+        field("hostUsers", Bool),
         field("hostname", Str),
         field("hostnameOverride", Str),
         field("imagePullSecrets", List(&Object(&LOCAL_OBJECT_REFERENCE)))

@@ -12,7 +12,7 @@ pub(super) static POD_SECURITY_CONTEXT: Object = object(
         field("fsGroupChangePolicy", Str)
             .warned("volumes of the node's own are made with their group")
             .but(&["Always", "OnRootMismatch"]),
-        field("runAsGroup", Int64).warned("a WebAssembly module has no user and no groups"),
+        field("runAsGroup", Int64),
         field("runAsNonRoot", Bool),
         field("runAsUser", Int64),
         field("seLinuxChangePolicy", Str)
@@ -20,8 +20,10 @@ pub(super) static POD_SECURITY_CONTEXT: Object = object(
         field("seLinuxOptions", Object(&SE_LINUX_OPTIONS))
             .warned("a WebAssembly module makes no system calls: there is nothing to confine"),
         field("seccompProfile", Object(&SECCOMP_PROFILE)),
-        field("supplementalGroups", List(&Int64)).warned("a WebAssembly module has no user and no groups"),
-        field("supplementalGroupsPolicy", Str).warned("a WebAssembly module has no user and no groups"),
+        field("supplementalGroups", List(&Int64)),
+        field("supplementalGroupsPolicy", Str)
+            .warned("groups that an image gives its users are not looked at")
+            .but(&["Strict"]),
         field("sysctls", List(&Object(&SYSCTL))).warned("a WebAssembly module has no kernel to set"),
         field("windowsOptions", Object(&WINDOWS_SECURITY_CONTEXT_OPTIONS)).warned("this is no Windows node"),
     ],
@@ -36,7 +38,7 @@ pub(super) static SECURITY_CONTEXT: Object = object(
         field("privileged", Bool).warned("a WebAssembly module has no privileges").but(&["false"]),
         field("procMount", Str).warned("there is no /proc").but(&["Default"]),
         field("readOnlyRootFilesystem", Bool),
-        field("runAsGroup", Int64).warned("a WebAssembly module has no user and no groups"),
+        field("runAsGroup", Int64),
         field("runAsNonRoot", Bool),
         field("runAsUser", Int64),
         field("seLinuxOptions", Object(&SE_LINUX_OPTIONS))

@@ -1,0 +1,196 @@
+//! The machine's users that pods are: who their files belong to (META-06, META-07).
+//!
+//! A pod with `hostUsers: false` has a range of ids that no other pod of the node has, and its own user 0 is the first of them. The pod's
+//! folder says which: it belongs to the first id of the range as its user and to the last one as its group. So a pod has the same range
+//! for as long as it has its folder, whatever becomes of the agent, and the range is free when the folder is gone.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, lchown};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use husk_engine::Owner;
+use k8s_openapi::api::core::v1::{Container, Pod};
+
+/// Ids of a pod if nothing else is said. Ranges begin at multiples of it, and none has the ids below it, which are the machine's own.
+pub(crate) const IDS_PER_POD: u32 = 65_536;
+
+/// What a node may do about users.
+#[derive(Clone, Debug)]
+pub(crate) struct Users {
+    /// Folders of pods.
+    pods: PathBuf,
+    ids_per_pod: u32,
+    /// It may give files away: it is root. Otherwise everything belongs to the one user that it is.
+    may_give: bool,
+    /// One range is taken at a time.
+    taking: Arc<Mutex<()>>,
+}
+
+/// The ids of one pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UserRange {
+    first: u32,
+    last: u32,
+}
+
+/// Who the volumes of a pod belong to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct VolumeOwner {
+    range: Option<UserRange>,
+    /// The group that it asks for.
+    fs_group: Option<u32>,
+}
+
+impl Users {
+    /// Of a node with the folders of its pods here.
+    pub(crate) fn new(pods: PathBuf, ids_per_pod: u32) -> Self {
+        Self { pods, ids_per_pod, may_give: rustix::process::geteuid().is_root(), taking: Arc::default() }
+    }
+
+    /// The range of a pod with this folder, if it wants one and the node may give it one.
+    pub(crate) fn range(&self, pod: &Pod, folder: &Path) -> io::Result<Option<UserRange>> {
+        let wants = pod.spec.as_ref().and_then(|spec| spec.host_users) == Some(false);
+        if wants && self.may_give { self.take(folder).map(Some) } else { Ok(None) }
+    }
+
+    fn take(&self, folder: &Path) -> io::Result<UserRange> {
+        let _taking = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
+        fs::create_dir_all(folder)?;
+        if let Some(own) = UserRange::of(folder)? {
+            return Ok(own);
+        }
+        let mut taken = Vec::new();
+        for entry in fs::read_dir(&self.pods)? {
+            taken.extend(UserRange::of(&entry?.path())?);
+        }
+        let ranges = (1..).map_while(|n| UserRange::new(n, self.ids_per_pod));
+        let free = ranges.into_iter().find(|range| !taken.iter().any(|other| range.overlaps(*other)));
+        let free = free.ok_or_else(|| io::Error::other("all ids of users are those of other pods"))?;
+        lchown(folder, Some(free.first), Some(free.last))?;
+        Ok(free)
+    }
+
+    /// Who a container is among the users of the machine; none if it is the node's own user. An error is for a person.
+    pub(crate) fn owner(
+        &self,
+        pod: &Pod,
+        container: &Container,
+        range: Option<UserRange>,
+    ) -> Result<Option<Owner>, String> {
+        let own = container.security_context.as_ref();
+        let shared = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref());
+        let user = own.and_then(|own| own.run_as_user).or(shared.and_then(|shared| shared.run_as_user));
+        let group = own.and_then(|own| own.run_as_group).or(shared.and_then(|shared| shared.run_as_group));
+        let is_root = user.unwrap_or(0) == 0 && group.unwrap_or(0) == 0 && range.is_none();
+        if is_root || !self.may_give {
+            return Ok(None);
+        }
+        let of_machine = |field: &str, id: i64| {
+            let id = u32::try_from(id).map_err(|_| format!("{field}: {id} is no id of a user"))?;
+            match range {
+                Some(range) => range.of_machine(id).ok_or_else(|| {
+                    format!("{field}: {id} is none of the {} ids that a pod with hostUsers: false has", range.length())
+                }),
+                None => Ok(id),
+            }
+        };
+        let more = shared.into_iter().flat_map(|shared| {
+            let supplemental = shared.supplemental_groups.iter().flatten().map(|id| ("supplementalGroups", *id));
+            shared.fs_group.map(|id| ("fsGroup", id)).into_iter().chain(supplemental)
+        });
+        Ok(Some(Owner {
+            user: of_machine("runAsUser", user.unwrap_or(0))?,
+            group: of_machine("runAsGroup", group.unwrap_or(0))?,
+            groups: more.map(|(field, id)| of_machine(field, id)).collect::<Result<_, _>>()?,
+        }))
+    }
+}
+
+impl UserRange {
+    /// The `n`th range of so many ids, if there are so many.
+    fn new(n: u32, length: u32) -> Option<Self> {
+        let first = n.checked_mul(length)?;
+        // The very last id stands for none.
+        let last = first.checked_add(length - 1).filter(|last| *last < u32::MAX)?;
+        Some(Self { first, last })
+    }
+
+    /// That of the pod with this folder, if it has one.
+    fn of(folder: &Path) -> io::Result<Option<Self>> {
+        let about = match fs::symlink_metadata(folder) {
+            // Another pod's, which is gone.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            about => about?,
+        };
+        let (first, last) = (about.uid(), about.gid());
+        let is_range = first >= IDS_PER_POD && first % IDS_PER_POD == 0 && last > first;
+        Ok((is_range && (last - first) % IDS_PER_POD == IDS_PER_POD - 1).then_some(Self { first, last }))
+    }
+
+    fn overlaps(self, other: Self) -> bool {
+        self.first <= other.last && other.first <= self.last
+    }
+
+    fn length(self) -> u32 {
+        self.last - self.first + 1
+    }
+
+    /// The machine's id for one of the pod's.
+    fn of_machine(self, id: u32) -> Option<u32> {
+        self.first.checked_add(id).filter(|id| *id <= self.last)
+    }
+}
+
+impl VolumeOwner {
+    /// Of a pod with these ids, or with the machine's.
+    pub(crate) fn of(pod: &Pod, range: Option<UserRange>) -> Self {
+        let fs_group = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref()?.fs_group);
+        Self { range, fs_group: fs_group.and_then(|group| u32::try_from(group).ok()) }
+    }
+
+    /// A group asked for them: it may read and, where anybody may, write what is in them.
+    pub(crate) fn has_group(self) -> bool {
+        self.fs_group.is_some()
+    }
+
+    /// Gives a file or folder away, to one of the pod's users if one is named. A node that isn't root can only give to its own groups,
+    /// and leaves it at that.
+    pub(crate) fn give(self, path: &Path, user: Option<u32>) -> io::Result<()> {
+        let of_machine = |id: Option<u32>| match self.range {
+            Some(range) => range.of_machine(id.unwrap_or(0)),
+            None => id,
+        };
+        let (user, group) = (of_machine(user), of_machine(self.fs_group));
+        if user.is_none() && group.is_none() {
+            return Ok(());
+        }
+        match lchown(path, user, group) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            done => done,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_aligned_and_end_before_the_last_id() {
+        let range = UserRange::new(3, IDS_PER_POD).expect("a range");
+        assert_eq!((range.first, range.last, range.length()), (196_608, 262_143, 65_536));
+        assert_eq!(
+            (range.of_machine(0), range.of_machine(65_535), range.of_machine(65_536)),
+            (Some(196_608), Some(262_143), None)
+        );
+        let all = (1..).map_while(|n| UserRange::new(n, IDS_PER_POD)).count();
+        // All that 32 bits have, but those of the machine and those with the id that stands for none.
+        assert_eq!(all, 65_534);
+        assert!(
+            range.overlaps(UserRange { first: 0, last: 196_608 })
+                && !range.overlaps(UserRange::new(4, IDS_PER_POD).expect("one"))
+        );
+    }
+}

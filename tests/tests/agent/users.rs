@@ -1,0 +1,158 @@
+//! Whom files of pods belong to. A node that isn't root is one user, and so are all its pods.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::world::{World, shell};
+
+/// Ids of a pod that has its own.
+const IDS: u32 = 65_536;
+
+fn owner(path: &Path) -> (u32, u32) {
+    let about = fs::symlink_metadata(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    (about.uid(), about.gid())
+}
+
+/// The user and the group of this test, which its agent has as well.
+fn own() -> (u32, u32) {
+    owner(Path::new("/proc/self"))
+}
+
+fn is_root() -> bool {
+    own().0 == 0
+}
+
+fn volume(world: &World, pod: &Value, name: &str) -> PathBuf {
+    let uid = pod["metadata"]["uid"].as_str().expect("a uid");
+    world.path(&format!("data/pods/{uid}/volumes/{name}"))
+}
+
+/// Mounts an `emptyDir` at `/data`.
+fn with_data(mut spec: Value) -> Value {
+    spec["volumes"] = json!([{"name": "data", "emptyDir": {}}]);
+    spec["containers"][0]["volumeMounts"] = json!([{"name": "data", "mountPath": "/data"}]);
+    spec
+}
+
+// spec: META-06
+#[test]
+fn files_are_made_and_opened_as_whom_the_pod_runs_as() {
+    let mut world = World::new(&[]);
+    let host = world.path("host");
+    fs::create_dir(&host).expect("a folder");
+    fs::set_permissions(&host, Permissions::from_mode(0o777)).expect("everybody's");
+    for (name, group) in [("root-only", 0), ("of-the-group", 3000), ("of-another", 4000)] {
+        let path = host.join(name);
+        fs::write(&path, "read\n").expect("written");
+        if is_root() {
+            chown(&path, None, Some(group)).expect("given away");
+        }
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).expect("closed");
+    }
+    let script = "mkdir /host/folder && echo x > /host/folder/file && echo x > /data/made && echo x > /tmp/x
+        for name in root-only of-the-group of-another; do cat /host/$name > /data/$name 2> /dev/null || echo no > /data/$name; done
+        rm -f /host/root-only; echo done > /dev/termination-log; echo x > /data/done; sleep 1000";
+    let mut spec = with_data(shell(script));
+    spec["securityContext"] = json!({"runAsUser": 1000, "runAsGroup": 2000, "fsGroup": 3000});
+    spec["volumes"] = json!([spec["volumes"][0], {"name": "host", "hostPath": {"path": host}}]);
+    let mounts = &mut spec["containers"][0]["volumeMounts"];
+    *mounts = json!([mounts[0], {"name": "host", "mountPath": "/host"}]);
+    let ready =
+        json!({"exec": {"command": ["sh", "-c", "test -f /data/done && echo x > /host/probed"]}, "periodSeconds": 1});
+    spec["containers"][0]["readinessProbe"] = ready;
+    world.create("web", &spec);
+    let pod = world.running("web");
+    let data = volume(&world, &pod, "data");
+    let read = |name: &str| fs::read_to_string(data.join(name)).expect("it is there");
+    if !is_root() {
+        assert_eq!([owner(&host.join("folder/file")), owner(&data.join("made"))], [own(); 2]);
+        return;
+    }
+    let of_pod = (1000, 2000);
+    for made in ["folder", "folder/file", "probed"] {
+        assert_eq!(owner(&host.join(made)), of_pod, "{made}");
+    }
+    // As everywhere, what is made in the folder of a group is the group's.
+    assert_eq!((owner(&data), owner(&data.join("made"))), ((0, 3000), (1000, 3000)));
+    assert_eq!([read("root-only"), read("of-the-group"), read("of-another")], ["no\n", "read\n", "no\n"]);
+    assert!(
+        !host.join("root-only").exists(),
+        "the folder is everybody's, so who it belongs to is nothing to its removal"
+    );
+}
+
+// spec: META-07
+#[test]
+fn a_pod_without_the_machine_s_users_has_a_range_of_its_own() {
+    let mut world = World::new(&[]);
+    let script = "echo x > /data/made; echo x > /data/done; sleep 1000";
+    let mut spec = with_data(shell(script));
+    spec["hostUsers"] = false.into();
+    world.create("first", &spec);
+    spec["securityContext"] = json!({"runAsUser": 1000, "runAsGroup": 2000});
+    world.create("second", &spec);
+    let range = |world: &mut World, name: &str| {
+        let pod = world.running(name);
+        let data = volume(world, &pod, "data");
+        world.until("it has written", |_| data.join("done").exists().then_some(()));
+        (owner(&data), owner(&data.join("made")))
+    };
+    let (first, second) = (range(&mut world, "first"), range(&mut world, "second"));
+    if !is_root() {
+        assert_eq!([first.0, first.1, second.0, second.1], [own(); 4]);
+        return;
+    }
+    for (uid, gid) in [first.0, second.0] {
+        assert!(uid == gid && uid >= IDS && uid % IDS == 0, "{uid} {gid}");
+    }
+    assert_ne!(first.0, second.0);
+    assert_eq!(first.1, first.0);
+    assert_eq!(second.1, (second.0.0 + 1000, second.0.1 + 2000));
+
+    // They keep their ranges, and what they wrote, and nobody else has them.
+    world.kill();
+    world.start();
+    assert_eq!((range(&mut world, "first"), range(&mut world, "second")), (first, second));
+    world.create("third", &spec);
+    let third = range(&mut world, "third");
+    assert!(![first.0, second.0].contains(&third.0), "{third:?}");
+    let figure = |world: &World, name: &str| {
+        let text = world.get("/metrics").expect("an answer").body;
+        let text = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok());
+        text.unwrap_or_else(|| panic!("no {name}"))
+    };
+    assert_eq!(figure(&world, "kubelet_started_user_namespaced_pods_total"), 3.0);
+    assert_eq!(figure(&world, "kubelet_started_user_namespaced_pods_errors_total"), 0.0);
+
+    // Its range is all that a pod has.
+    spec["securityContext"]["runAsUser"] = IDS.into();
+    world.create("beyond", &spec);
+    let waits = |pod: &Value| {
+        pod["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == "CreateContainerConfigError"
+    };
+    let pod = world.pod_until("beyond", waits);
+    let message = &pod["status"]["containerStatuses"][0]["state"]["waiting"]["message"];
+    assert_eq!(message, "runAsUser: 65536 is none of the 65536 ids that a pod with hostUsers: false has");
+}
+
+// spec: META-07
+#[test]
+fn how_many_ids_a_pod_has_is_configured() {
+    let mut world = World::configured("userNamespaces: {idsPerPod: 131072}\n");
+    let mut spec = with_data(shell("echo x > /data/made; sleep 1000"));
+    spec["hostUsers"] = false.into();
+    spec["securityContext"] = json!({"runAsUser": 100_000});
+    world.create("web", &spec);
+    let pod = world.running("web");
+    let made = volume(&world, &pod, "data").join("made");
+    world.until("it has written", |_| made.exists().then_some(()));
+    let expected = if is_root() { (2 * IDS + 100_000, 2 * IDS) } else { own() };
+    assert_eq!(owner(&made), expected);
+    world.end();
+    world.configure("userNamespaces: {idsPerPod: 1000}\n");
+    assert_eq!(world.ends(), Some(2));
+    assert!(world.log().contains("userNamespaces.idsPerPod: must be a multiple of 65536"), "{}", world.log());
+}
