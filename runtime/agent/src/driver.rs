@@ -4,10 +4,10 @@
 
 mod containers;
 mod disks;
+mod sandboxes;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::path::Path;
 use std::sync::Arc;
 use std::time;
 
@@ -21,6 +21,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use self::disks::Disks;
+use self::sandboxes::remove;
 use crate::addresses::Addresses;
 use crate::clock::Clock;
 use crate::histories::Histories;
@@ -34,8 +35,7 @@ use crate::notice::{ContainerView, Notice};
 use crate::pod::{LocalPod, Work};
 use crate::probes::Turns;
 use crate::sandbox::{Ground, Sandbox};
-use crate::upkeep::{self, Kept, Updating};
-use crate::volumes::{Limits, Mounted};
+use crate::upkeep::Updating;
 
 /// So long the agent waits for its guests when it is shut down; a guest that was killed ends at its next check.
 const SHUTDOWN: time::Duration = time::Duration::from_secs(10);
@@ -69,8 +69,8 @@ enum Answer {
     SetUp { pod: PodUid, attempt: u32, version: u64, result: Result<Sandbox, (&'static str, String)> },
     /// A hook ran, or not.
     Hook { instance: InstanceRef, hook: Hook, result: Result<Option<Remark>, String> },
-    /// An instance was started, or not.
-    Started { instance: InstanceRef, version: u64, result: Result<Container, StartError> },
+    /// An instance was made, or not. It runs only when the core knows of it: who is told to stop then is stopped as it wants to be.
+    Created { instance: InstanceRef, version: u64, result: Result<Container, StartError> },
     /// The volumes of running pods are up to date.
     Updated,
     /// Images were collected; what is wrong with that.
@@ -284,7 +284,7 @@ impl Driver {
                 self.fact(Input::ImageReady { instance, image_id, pulled });
             }
             Answer::SetUp { pod, attempt, version, result } => self.was_set_up(pod, attempt, version, result),
-            Answer::Started { instance, version, result } => self.started(instance, version, result),
+            Answer::Created { instance, version, result } => self.created(instance, version, result),
             Answer::Collected(wrong) => {
                 if let Some((reason, message)) = wrong {
                     self.tell(Notice::Node { at: self.now(), kind: EventKind::Warning, reason, message });
@@ -306,75 +306,7 @@ impl Driver {
         }
     }
 
-    fn was_set_up(&mut self, pod: PodUid, attempt: u32, version: u64, result: Result<Sandbox, (&'static str, String)>) {
-        // Forgotten only once it is torn down, which waits for this.
-        let Some(local) = self.pods.get_mut(&pod) else { return };
-        let work = std::mem::take(&mut local.work);
-        local.wants = result.is_err();
-        let input = match result {
-            Ok(sandbox) => {
-                let ips = vec![sandbox.address.ip().to_string()];
-                local.set_up(sandbox);
-                Input::SandboxReady { pod: pod.clone(), attempt, ips }
-            }
-            Err((reason, message)) => {
-                Input::SandboxFailed { pod: pod.clone(), attempt, reason: reason.into(), message }
-            }
-        };
-        match work {
-            Work::SettingUp { then_tear_down: Some(attempt) } => return self.tear_down(pod, attempt),
-            _ => self.fact(input),
-        }
-        self.watch_limits(&pod);
-        if version != self.ground.version() {
-            self.references_changed();
-        }
-    }
-
-    /// Ends the pod when its volumes hold more than they may.
-    fn watch_limits(&self, pod: &PodUid) {
-        let Some(local) = self.pods.get(pod) else { return };
-        let (limits, Some(sandbox)) = (Limits::of(local.pod.spec.as_ref()), &local.sandbox) else { return };
-        if limits.is_empty() {
-            return;
-        }
-        let (overflow, answer, pod) =
-            (upkeep::overflow(limits, Arc::downgrade(sandbox)), self.answer.clone(), pod.clone());
-        tokio::spawn(async move {
-            if let Some(message) = overflow.await {
-                let _ = answer.send(Answer::Fact(Input::LimitExceeded { pod, message }));
-            }
-        });
-    }
-
-    /// ConfigMaps, Secrets or Services are others: files follow, and who waited for one is tried again.
-    fn references_changed(&mut self) {
-        let waiting: Vec<PodUid> =
-            self.pods.iter().filter(|(_, local)| local.wants).map(|(pod, _)| pod.clone()).collect();
-        for pod in waiting {
-            self.fact(Input::TryAgain { pod });
-        }
-        self.update_volumes();
-    }
-
-    fn update_volumes(&mut self) {
-        if self.updating != Updating::No {
-            self.updating = Updating::AndAgain;
-            return;
-        }
-        let pods: Vec<Kept> = self.pods.values().filter_map(LocalPod::kept).collect();
-        if pods.is_empty() {
-            return;
-        }
-        self.updating = Updating::Once;
-        let ground = self.ground.clone();
-        self.answer_blocking(move || {
-            upkeep::update(&ground, &pods);
-            Answer::Updated
-        });
-    }
-
-    fn started(&mut self, instance: InstanceRef, version: u64, result: Result<Container, StartError>) {
+    fn created(&mut self, instance: InstanceRef, version: u64, result: Result<Container, StartError>) {
         let slot = self.instances.remove(&instance);
         let container = match result {
             Ok(container) => container,
@@ -396,6 +328,7 @@ impl Driver {
         self.instances.insert(instance.clone(), Slot::Running(container.clone()));
         let id = container.id().to_owned();
         self.fact(Input::Started { instance: instance.clone(), id });
+        container.start();
         let definition = self.pods.get(&instance.pod).and_then(|local| local.container(&instance.container));
         let policy = definition.map(MessagePolicy::of).unwrap_or_default();
         let answer = self.answer.clone();
@@ -476,48 +409,6 @@ impl Driver {
         }
     }
 
-    fn set_up(&mut self, pod: PodUid, attempt: u32) {
-        let Some(local) = self.pods.get_mut(&pod) else { return };
-        local.work = Work::SettingUp { then_tear_down: None };
-        let (object, base) = (local.pod.clone(), local.base.clone());
-        let (addresses, reserved) = (self.addresses.clone(), local.reserved.take());
-        let (folder, ground) = (pod_folder(&self.config.data_dir, &pod), self.ground.clone());
-        self.answer_async(async move {
-            let version = ground.version();
-            let images = match &object.spec {
-                Some(spec) => Mounted::find(spec, &base, &ground.images).await,
-                None => Mounted::default(),
-            };
-            let make = move || {
-                let address = || reserved.map_or_else(|| addresses.take(), Ok);
-                Sandbox::make(&object, images, &ground, address, &folder)
-            };
-            let result = tokio::task::spawn_blocking(make).await;
-            let result = result.unwrap_or_else(|error| Err(("FailedCreatePodSandBox", error.to_string())));
-            Answer::SetUp { pod, attempt, version, result }
-        });
-    }
-
-    fn tear_down(&mut self, pod: PodUid, attempt: u32) {
-        let Some(local) = self.pods.get_mut(&pod) else { return };
-        if let Work::SettingUp { then_tear_down } = &mut local.work {
-            *then_tear_down = Some(attempt);
-            return;
-        }
-        local.work = Work::TearingDown;
-        let sandbox = local.sandbox.take();
-        let folder = pod_folder(&self.config.data_dir, &pod);
-        self.answer_blocking(move || {
-            if let Some(sandbox) = &sandbox {
-                sandbox.volumes.close();
-            }
-            remove(&folder);
-            // The address is free only now that nothing of the pod is left.
-            drop(sandbox);
-            Answer::Fact(Input::TornDown { pod, attempt })
-        });
-    }
-
     fn status_of(&self, pod: PodUid) -> Option<Notice> {
         let (status, spec) = (self.node.status(&pod)?, self.node.spec(&pod)?);
         let views = spec.all_containers().map(|(_, container)| {
@@ -580,13 +471,5 @@ impl Driver {
 
     fn is_busy(&self) -> bool {
         !self.instances.is_empty() || self.pods.values().any(|local| !matches!(local.work, Work::None))
-    }
-}
-
-fn remove(folder: &Path) {
-    if let Err(error) = std::fs::remove_dir_all(folder)
-        && error.kind() != std::io::ErrorKind::NotFound
-    {
-        tracing::warn!(folder = %folder.display(), %error, "can't remove the pod's folder");
     }
 }

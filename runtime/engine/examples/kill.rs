@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use husk_engine::{ContainerConfig, Engine, EngineConfig, Image, Log};
 
 /// What a guest does once it has said that it is up.
-const GUESTS: [(&str, &str); 6] = [
+const GUESTS: [(&str, &str); 8] = [
     ("endless loop", "(loop $l (br $l))"),
     ("sleep of a year", "(call $sleep)"),
     ("read of an open stdin", "(drop (call $fd_read (i32.const 0) (i32.const 528) (i32.const 1) (i32.const 520)))"),
@@ -21,6 +21,11 @@ const GUESTS: [(&str, &str); 6] = [
          (loop $l (memory.fill (i32.const 4096) (i32.const 7) (i32.const 65000000)) (br $l))",
     ),
     ("endless output", "(loop $l (call $say) (br $l))"),
+    (
+        "endless looks at the clock",
+        "(loop $l (drop (call $clock (i32.const 1) (i64.const 0) (i32.const 520))) (br $l))",
+    ),
+    ("endless random numbers", "(loop $l (drop (call $random (i32.const 4096) (i32.const 60000))) (br $l))"),
 ];
 
 fn module(body: &str) -> String {
@@ -29,6 +34,8 @@ fn module(body: &str) -> String {
             (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
             (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
             (import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
+            (import "wasi_snapshot_preview1" "clock_time_get" (func $clock (param i32 i64 i32) (result i32)))
+            (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
             (memory (export "memory") 1)
             (data (i32.const 0) "up\n")
             (func $say

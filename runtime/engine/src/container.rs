@@ -8,6 +8,7 @@ use bytes::Bytes;
 use husk_core::io::Outcome;
 use tempfile::TempDir;
 use tokio::sync::{mpsc, watch};
+use wasmtime::CallHook;
 
 use crate::attach::{Attached, OwnOutput};
 use crate::engine::Engine;
@@ -19,7 +20,7 @@ use crate::limits::{Account, Meter};
 use crate::log::{Line, Log, Stream};
 use crate::mount::Mount;
 use crate::net::{Egress, PodAddress, PodNet, Protocol};
-use crate::outcome::Ended;
+use crate::outcome::{Ended, Stopped};
 use crate::owner::{ActsAs, Owner, OwnerError};
 use crate::program::Program;
 use crate::root;
@@ -136,7 +137,7 @@ impl From<OwnerError> for StartError {
     }
 }
 
-/// A container that was started. Clones are the same container; it is killed when the last one is dropped.
+/// A container, from its creation on. Clones are the same container; it is killed when the last one is dropped.
 #[derive(Clone, Debug)]
 pub struct Container(pub(crate) Arc<Inner>);
 
@@ -146,6 +147,8 @@ pub(crate) struct Inner {
     pub(crate) context: Arc<ExecContext>,
     pub(crate) control: Control,
     ready: watch::Sender<Option<bool>>,
+    /// Whether it was started.
+    begun: watch::Sender<bool>,
     stdin: Mutex<Option<mpsc::Sender<Bytes>>>,
     pub(crate) stdout: Arc<OwnOutput>,
     pub(crate) stderr: Arc<OwnOutput>,
@@ -173,7 +176,7 @@ pub(crate) struct ExecContext {
 }
 
 impl Container {
-    pub(crate) async fn start(engine: Engine, mut config: ContainerConfig, log: Log) -> Result<Self, StartError> {
+    pub(crate) async fn create(engine: Engine, mut config: ContainerConfig, log: Log) -> Result<Self, StartError> {
         complete(&mut config);
         let acts_as = config.owner.as_ref().map(|owner| engine.owners().of(owner)).transpose()?;
         let mut own = root::add(&mut config, engine.scratch())?;
@@ -210,7 +213,7 @@ impl Container {
         let stderr = if tty { stdout.clone() } else { Arc::new(OwnOutput::new(log.clone(), Stream::Stderr)) };
         let stdio = Stdio { stdin: guest_stdin, stdout: stdout.clone(), stderr: stderr.clone(), is_terminal: tty };
         let control = Control::new(program.handles_signals);
-        let ready = watch::Sender::new(None);
+        let (ready, begun) = (watch::Sender::new(None), watch::Sender::new(false));
         let guest =
             context.guest(GuestParts { argv: &argv, stdio, signals: control.pending.clone(), ready: ready.clone() })?;
 
@@ -218,6 +221,7 @@ impl Container {
             id: new_id(),
             control: control.clone(),
             ready,
+            begun: begun.clone(),
             stdin: Mutex::new(stdin),
             stdout: stdout.clone(),
             stderr: stderr.clone(),
@@ -229,7 +233,7 @@ impl Container {
         engine.threads().spawn(async move {
             // However this task ends, those who wait for the container hear of it.
             let end = End { context, log, own };
-            let ended = end.context.run(program, guest, control.stop.subscribe()).await;
+            let ended = end.context.run(program, guest, begun.subscribe(), control.stop.subscribe()).await;
             end.log.flush();
             if let Some(last_words) = last_words.and_then(|file| file.read()) {
                 let _ = end.context.last_words.set(last_words);
@@ -240,6 +244,11 @@ impl Container {
             }
         });
         Ok(Self(Arc::new(inner)))
+    }
+
+    /// Lets the guest run, if it doesn't yet and wasn't killed meanwhile.
+    pub fn start(&self) {
+        self.0.begun.send_replace(true);
     }
 
     /// Unique name of this instance (`containerID`).
@@ -400,16 +409,25 @@ impl ExecContext {
         })
     }
 
-    /// Runs an instance until it ends or is stopped. When this returns nothing is left of it.
+    /// Runs an instance, once it is to begin, until it ends or is stopped. When this returns nothing is left of it.
     pub(crate) async fn run(
         &self,
         program: Arc<Program>,
         guest: Guest,
+        mut begin: watch::Receiver<bool>,
         mut stop: watch::Receiver<Option<i32>>,
     ) -> Ended {
+        let stopped = stop.clone();
         let running = async {
+            // Nobody can begin it any more who has given it up: it was killed then.
+            let _ = begin.wait_for(|begun| *begun).await;
             let mut store = wasmtime::Store::new(&self.engine.0.wasm, guest);
             store.limiter(|guest| &mut guest.meter);
+            // Each call of the host and each instruction that moves memory is asked as well: they may take far longer than their fuel.
+            store.call_hook(move |_, hook| match (hook, *stopped.borrow()) {
+                (CallHook::CallingHost, Some(signal)) => Err(Stopped(signal).into()),
+                _ => Ok(()),
+            });
             let fuel = self.config.fuel_budget.unwrap_or(u64::MAX);
             let fueled = store.set_fuel(fuel).and_then(|()| store.fuel_async_yield_interval(Some(self.engine.0.slice)));
             match fueled {

@@ -156,9 +156,16 @@ impl Engine {
         Ok(())
     }
 
-    /// Starts a container: returns when the guest's first instruction is about to run.
+    /// Makes a container, all but its first instruction: [`Container::start`] runs that.
+    pub async fn create(&self, config: ContainerConfig, log: Log) -> Result<Container, StartError> {
+        Container::create(self.clone(), config, log).await
+    }
+
+    /// Makes a container and starts it: returns when the guest's first instruction is about to run.
     pub async fn start(&self, config: ContainerConfig, log: Log) -> Result<Container, StartError> {
-        Container::start(self.clone(), config, log).await
+        let container = self.create(config, log).await?;
+        container.start();
+        Ok(container)
     }
 
     /// Modules that were compiled since the engine runs. Those that were loaded from the cache don't count.

@@ -90,7 +90,7 @@ impl Process {
             ready: watch::Sender::new(None),
         })?;
         let (ended, receiver) = watch::channel(None);
-        let stopped = control.stop.subscribe();
+        let (stopped, at_once) = (control.stop.subscribe(), watch::Sender::new(true).subscribe());
         let engine = context.engine.clone();
         engine.threads().spawn(async move {
             let mut container = context.ended.subscribe();
@@ -99,7 +99,7 @@ impl Process {
                 biased;
                 // The container is gone, and all that is in it with it.
                 _ = container.wait_for(Option::is_some) => Ended::signal(signal::KILL),
-                outcome = context.run(program, guest, stopped) => outcome,
+                outcome = context.run(program, guest, at_once, stopped) => outcome,
             };
             ended.send_replace(Some(outcome));
             tokio::select! {

@@ -12,6 +12,11 @@ pub(crate) struct Ended {
     pub(crate) detail: Option<String>,
 }
 
+/// The instance was told to end by a signal, and did so where it was asked.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("ended by signal {0}")]
+pub(crate) struct Stopped(pub(crate) i32);
+
 impl Ended {
     pub(crate) fn code(code: i32) -> Self {
         Self { outcome: Outcome::Code(code), detail: None }
@@ -30,6 +35,9 @@ impl Ended {
     pub(crate) fn from_error(error: &wasmtime::Error) -> Self {
         if let Some(I32Exit(code)) = error.downcast_ref() {
             return Self::code(*code);
+        }
+        if let Some(Stopped(signal)) = error.downcast_ref() {
+            return Self::signal(*signal);
         }
         let trap = if error.is::<OutOfMemory>() || error.is::<wasmtime::OutOfMemory>() {
             Trap::OutOfMemory

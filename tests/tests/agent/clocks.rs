@@ -157,6 +157,9 @@ fn a_board_that_starts_again_runs_init_containers_once_more() {
         world.kill();
         set_boot(&world, boot);
         world.start();
+        if reason == "NodeRebooted" {
+            world.event("edge-7", "Rebooted", &format!("Node edge-7 has been rebooted, boot id: {boot}"));
+        }
         let after = world.running("web");
         assert_eq!(after["metadata"]["uid"], first["metadata"]["uid"]);
         assert_eq!(after["status"]["podIP"], first["status"]["podIP"]);

@@ -129,12 +129,9 @@ impl Run {
         }
     }
 
-    /// Waits for a line in a container's log, and for the agent to know that it was started: a guest may speak before that, and a container
-    /// that isn't started yet is stopped without grace.
+    /// Waits for a line in a container's log.
     pub(crate) fn wait_for_log(&mut self, container: &str, text: &str) {
         self.wait_for(|o| o["type"] == "log" && o["container"] == container && o["text"] == text);
-        let started = |o: &Value| o["type"] == "event" && o["container"] == container && o["reason"] == "Started";
-        self.wait_until(|seen| seen.iter().any(started));
     }
 
     /// Presses Ctrl-C.

@@ -72,15 +72,15 @@ impl Driver {
                 .unwrap_or_else(|error| Err(StartError { reason: "CreateContainerError", message: error.to_string() }));
             let result = match config {
                 Ok((config, view)) => {
-                    let started = engine.start(config, log).await;
-                    if let (Ok(container), Some(view)) = (&started, view) {
+                    let created = engine.create(config, log).await;
+                    if let (Ok(container), Some(view)) = (&created, view) {
                         tokio::spawn(shown_while(container.clone(), view));
                     }
-                    started
+                    created
                 }
                 Err(error) => Err(error),
             };
-            Answer::Started { instance, version, result }
+            Answer::Created { instance, version, result }
         });
     }
 

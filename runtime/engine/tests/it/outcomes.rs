@@ -1,9 +1,9 @@
 //! Exit codes and traps.
 
 use husk_core::io::{Outcome, Trap};
-use husk_engine::ContainerConfig;
+use husk_engine::{ContainerConfig, Log};
 
-use crate::support::{image, module, run, run_text, start};
+use crate::support::{engine, image, module, run, run_text, start};
 
 fn component(imports: &str, body: &str) -> String {
     format!(
@@ -77,4 +77,19 @@ async fn a_trap_is_told_in_words() {
     container.wait().await;
     let detail = container.detail().expect("detail");
     assert!(detail.contains("unreachable"), "{detail}");
+}
+
+#[tokio::test]
+async fn a_guest_runs_once_its_container_is_started() {
+    let config = ContainerConfig::new(image(&module("(call $exit (i32.const 3))")).await);
+    let created = engine().create(config.clone(), Log::default()).await.expect("created");
+    // Another one that is made and started after it.
+    assert_eq!(start(config.clone()).await.0.wait().await, Outcome::Code(3));
+    assert_eq!(created.outcome(), None);
+    created.start();
+    assert_eq!(created.wait().await, Outcome::Code(3));
+    let killed = engine().create(config, Log::default()).await.expect("created");
+    killed.kill();
+    killed.start();
+    assert_eq!(killed.wait().await, Outcome::Signal(9));
 }
