@@ -174,7 +174,7 @@ impl Driver {
             let logs = self.logs.of(&uid, &pod);
             let local = LocalPod::new(pod, base, &self.config.node_name, logs);
             self.ground.images.reserve(&uid, local.image_names().collect());
-            self.metrics.take(&local.pod);
+            self.metrics.take(&local.pod, self.ground.users.gives_range(&local.pod));
             self.pods.insert(uid.clone(), local);
             self.fact(Input::Restored { record: Box::new(record), after });
             // Its address is its own before any new pod may look for one (TERM-11).
@@ -231,7 +231,7 @@ impl Driver {
         match command {
             Command::Apply(local) => {
                 let (meta, spec) = (core_meta(&local.pod), core_spec(&local.pod));
-                self.metrics.take(&local.pod);
+                self.metrics.take(&local.pod, self.ground.users.gives_range(&local.pod));
                 self.ground.images.reserve(&PodUid::from(meta.uid.as_str()), local.image_names().collect());
                 match self.pods.entry(PodUid::from(meta.uid.as_str())) {
                     Entry::Occupied(known) => {

@@ -32,13 +32,10 @@ use crate::pod::LocalPod;
 use crate::preflight::{self, Trouble};
 use crate::references::References;
 use crate::sandbox::Ground;
-use crate::users::{IDS_PER_POD, Users};
+use crate::users::{IDS_PER_POD, PODS, Users};
 
 /// What containers of an agent that was killed left behind is removed when this one has long been at work.
 const LEFTOVERS_AFTER: Duration = Duration::from_secs(60);
-
-/// Folders of pods, in the data folder.
-const PODS: &str = "pods";
 
 /// So many notices may wait for one who watches.
 const MOST_NOTICES: usize = 8192;
@@ -203,7 +200,7 @@ impl LocalNode {
         let (notices, _) = broadcast::channel(MOST_NOTICES);
         let images = Images::new(config.images.clone(), config.images_config.clone(), &config.data_dir);
         let machine = ThisMachine::new(path, config.limits.reserved.clone());
-        let users = Users::new(config.data_dir.join(PODS), config.limits.ids_per_pod);
+        let users = Users::new(path, config.limits.ids_per_pod);
         let ground = Ground { images, references: config.references.clone(), machine, users };
         let node_name = config.node_name.clone();
         let clock = Clock::starting_at(continuation.as_ref().map_or(Instant::ZERO, |before| before.now));

@@ -57,11 +57,10 @@ impl Metrics {
         self.pods(|pods| pods.observe(notice));
     }
 
-    /// There is a pod.
-    pub(crate) fn take(&self, pod: &Pod) {
+    /// There is a pod, with users of its own or with the machine's.
+    pub(crate) fn take(&self, pod: &Pod, has_users: bool) {
         let of = |field: &Option<String>| field.clone().unwrap_or_default();
         let meta = &pod.metadata;
-        let has_users = pod.spec.as_ref().and_then(|spec| spec.host_users) == Some(false);
         self.pods(|pods| pods.take(PodUid::from(&*of(&meta.uid)), of(&meta.namespace), of(&meta.name), has_users));
     }
 

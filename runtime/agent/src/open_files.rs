@@ -4,8 +4,8 @@ use rustix::process::{Resource, getrlimit};
 
 /// For the store, the API and its clients.
 const OF_ITS_OWN: u64 = 256;
-/// A pod has a socket for its address, its images and what its containers opened.
-const OF_A_POD: u64 = 8;
+/// A pod has a socket for its address, its images, what its containers opened, and threads that act as its users.
+const OF_A_POD: u64 = 12;
 
 /// Says so if the hard limit may not be enough for `max_pods`.
 pub fn check_open_files(max_pods: u32) {

@@ -95,7 +95,7 @@ mod tests {
             references: Arc::new(MemoryReferences::default()),
             images: Images::new(ImageTable::new([]), ImagesConfig::default(), Path::new("/")),
             machine: ThisMachine::new(Path::new("/"), ResourceList::new()),
-            users: crate::users::Users::new("/nowhere".into(), crate::users::IDS_PER_POD),
+            users: crate::users::Users::new(Path::new("/nowhere"), crate::users::IDS_PER_POD),
         };
         Process::of(pod, container, &Sources::new(pod, &ground, None))
     }

@@ -46,7 +46,7 @@ impl Start {
 
     fn find(self, ground: &Ground) -> Result<(ContainerConfig, Option<TargetView>), String> {
         let Self { pod, container, image, sandbox, allocated, target } = self;
-        security::check(&pod, &container)?;
+        let owner = ground.users.owner(&pod, &container, image.user(), sandbox.users)?;
         let ip = sandbox.address.ip();
         let (said, hostname) = node_files::identity(&pod, CLUSTER_DOMAIN)?;
         let sources = Sources::new(&pod, ground, Some(&sandbox.volumes));
@@ -62,7 +62,7 @@ impl Start {
         mounts.extend(view.iter().flat_map(|view| view.mounts(&mounts)).collect::<Vec<_>>());
         let mut config = ContainerConfig::new(image);
         config.mounts = mounts;
-        config.owner = ground.users.owner(&pod, &container, sandbox.users)?;
+        config.owner = owner;
         config.command = process.command;
         config.args = process.args;
         config.env = process.env;

@@ -2,19 +2,29 @@
 //!
 //! A pod with `hostUsers: false` has a range of ids that no other pod of the node has, and its own user 0 is the first of them. The pod's
 //! folder says which: it belongs to the first id of the range as its user and to the last one as its group. So a pod has the same range
-//! for as long as it has its folder, whatever becomes of the agent, and the range is free when the folder is gone.
+//! for as long as it has its folder, whatever becomes of the agent, and the range is free when the folder is gone. (A pod that shares the
+//! machine's users and runs as one of those ids by its number is that user: nothing keeps it from it.)
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, lchown};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt as _, fchown, lchown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use husk_engine::Owner;
 use k8s_openapi::api::core::v1::{Container, Pod};
 
+use crate::security::{self, Wanted};
+
 /// Ids of a pod if nothing else is said. Ranges begin at multiples of it, and none has the ids below it, which are the machine's own.
 pub(crate) const IDS_PER_POD: u32 = 65_536;
+
+/// Folders of pods, in the data folder.
+pub(crate) const PODS: &str = "pods";
+
+/// Who is nobody in particular on every machine.
+const NOBODY: i64 = 65_534;
 
 /// What a node may do about users.
 #[derive(Clone, Debug)]
@@ -44,15 +54,20 @@ pub(crate) struct VolumeOwner {
 }
 
 impl Users {
-    /// Of a node with the folders of its pods here.
-    pub(crate) fn new(pods: PathBuf, ids_per_pod: u32) -> Self {
-        Self { pods, ids_per_pod, may_give: rustix::process::geteuid().is_root(), taking: Arc::default() }
+    /// Of a node with the folders of its pods in this data folder.
+    pub(crate) fn new(data_dir: &Path, ids_per_pod: u32) -> Self {
+        let may_give = rustix::process::geteuid().is_root() && may_give(data_dir, ids_per_pod);
+        Self { pods: data_dir.join(PODS), ids_per_pod, may_give, taking: Arc::default() }
     }
 
-    /// The range of a pod with this folder, if it wants one and the node may give it one.
+    /// Whether a pod is to have ids of its own, and the node may give it some.
+    pub(crate) fn gives_range(&self, pod: &Pod) -> bool {
+        self.may_give && pod.spec.as_ref().and_then(|spec| spec.host_users) == Some(false)
+    }
+
+    /// The range of a pod with this folder, if it is to have one.
     pub(crate) fn range(&self, pod: &Pod, folder: &Path) -> io::Result<Option<UserRange>> {
-        let wants = pod.spec.as_ref().and_then(|spec| spec.host_users) == Some(false);
-        if wants && self.may_give { self.take(folder).map(Some) } else { Ok(None) }
+        if self.gives_range(pod) { self.take(folder).map(Some) } else { Ok(None) }
     }
 
     fn take(&self, folder: &Path) -> io::Result<UserRange> {
@@ -72,19 +87,44 @@ impl Users {
         Ok(free)
     }
 
-    /// Who a container is among the users of the machine; none if it is the node's own user. An error is for a person.
+    /// Who a container is among the users of the machine; none if it is the node's own user. `image_user` is what its image says
+    /// ([`Image::user`](husk_engine::Image::user)). An error is for a person, in upstream's words where it has them.
     pub(crate) fn owner(
         &self,
         pod: &Pod,
         container: &Container,
+        image_user: Option<&str>,
         range: Option<UserRange>,
     ) -> Result<Option<Owner>, String> {
-        let own = container.security_context.as_ref();
-        let shared = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref());
-        let user = own.and_then(|own| own.run_as_user).or(shared.and_then(|shared| shared.run_as_user));
-        let group = own.and_then(|own| own.run_as_group).or(shared.and_then(|shared| shared.run_as_group));
-        let is_root = user.unwrap_or(0) == 0 && group.unwrap_or(0) == 0 && range.is_none();
-        if is_root || !self.may_give {
+        let Wanted { user, group } = security::wanted_user(pod, container);
+        let not_root = security::must_not_be_root(pod, container);
+        let of_image = image_user.filter(|_| user.is_none()).map(of_image);
+        let whom = || security::named(pod, container);
+        let (user, group) = match (user, of_image) {
+            (Some(0), _) if not_root => {
+                return Err(format!("container's runAsUser breaks non-root policy {}", whom()));
+            }
+            (Some(user), _) => (user, group.unwrap_or(0)),
+            (None, Some(Ok((0, _)))) if not_root => {
+                return Err(format!("container has runAsNonRoot and image will run as root {}", whom()));
+            }
+            (None, Some(Ok((user, own)))) => (user, group.or(own).unwrap_or(0)),
+            (None, Some(Err(name))) if not_root => {
+                return Err(format!(
+                    "container has runAsNonRoot and image has non-numeric user ({name}), cannot verify user is non-root {}",
+                    whom()
+                ));
+            }
+            (None, Some(Err(name))) if self.may_give => {
+                return Err(format!(
+                    "the image's user {name:?} is a name, and this node knows numbers only: set runAsUser"
+                ));
+            }
+            // Somebody who isn't root. Upstream refuses this: it has an image's word only for who the process would be.
+            (None, None) if not_root => (NOBODY, group.unwrap_or(NOBODY)),
+            (None, _) => (0, group.unwrap_or(0)),
+        };
+        if !self.may_give || (user, group, range) == (0, 0, None) {
             return Ok(None);
         }
         let of_machine = |field: &str, id: i64| {
@@ -96,16 +136,37 @@ impl Users {
                 None => Ok(id),
             }
         };
-        let more = shared.into_iter().flat_map(|shared| {
-            let supplemental = shared.supplemental_groups.iter().flatten().map(|id| ("supplementalGroups", *id));
-            shared.fs_group.map(|id| ("fsGroup", id)).into_iter().chain(supplemental)
-        });
+        let groups = security::more_groups(pod).map(|(field, id)| of_machine(field, id));
         Ok(Some(Owner {
-            user: of_machine("runAsUser", user.unwrap_or(0))?,
-            group: of_machine("runAsGroup", group.unwrap_or(0))?,
-            groups: more.map(|(field, id)| of_machine(field, id)).collect::<Result<_, _>>()?,
+            user: of_machine("runAsUser", user)?,
+            group: of_machine("runAsGroup", group)?,
+            groups: groups.collect::<Result<_, _>>()?,
         }))
     }
+}
+
+/// User and group that an image names; the name if it isn't a number.
+fn of_image(written: &str) -> Result<(i64, Option<i64>), &str> {
+    let (user, group) = written.split_once(':').map_or((written, None), |(user, group)| (user, Some(group)));
+    let user = if user == "root" { Ok(0) } else { user.parse::<u32>().map(i64::from).map_err(|_| user) };
+    Ok((user?, group.and_then(|group| group.parse::<u32>().ok()).map(i64::from)))
+}
+
+/// Whether files here can be given to a pod's users. In a container of its own, or on a file system without owners, root can't.
+fn may_give(data_dir: &Path, ids_per_pod: u32) -> bool {
+    let given =
+        UserRange::new(1, ids_per_pod).ok_or_else(|| io::Error::other("so many ids there are not")).and_then(|range| {
+            let probe = tempfile::tempdir_in(data_dir)?;
+            lchown(probe.path(), Some(range.first), Some(range.last))
+        });
+    given
+        .inspect_err(|error| {
+            let folder = data_dir.display();
+            tracing::warn!(
+                "all files of pods belong to the node's own user: files in {folder} can't be given away: {error}"
+            );
+        })
+        .is_ok()
 }
 
 impl UserRange {
@@ -155,9 +216,22 @@ impl VolumeOwner {
         self.fs_group.is_some()
     }
 
-    /// Gives a file or folder away, to one of the pod's users if one is named. A node that isn't root can only give to its own groups,
-    /// and leaves it at that.
+    /// Gives a file or folder away, to one of the pod's users if one is named.
     pub(crate) fn give(self, path: &Path, user: Option<u32>) -> io::Result<()> {
+        self.give_by(user, |user, group| lchown(path, user, group))
+    }
+
+    /// The same of what is open.
+    pub(crate) fn give_open(self, file: impl AsFd) -> io::Result<()> {
+        self.give_by(None, |user, group| fchown(file, user, group))
+    }
+
+    /// A node that isn't root can only give to its own groups, and leaves it at that.
+    fn give_by(
+        self,
+        user: Option<u32>,
+        chown: impl FnOnce(Option<u32>, Option<u32>) -> io::Result<()>,
+    ) -> io::Result<()> {
         let of_machine = |id: Option<u32>| match self.range {
             Some(range) => range.of_machine(id.unwrap_or(0)),
             None => id,
@@ -166,7 +240,7 @@ impl VolumeOwner {
         if user.is_none() && group.is_none() {
             return Ok(());
         }
-        match lchown(path, user, group) {
+        match chown(user, group) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
             done => done,
         }
@@ -192,5 +266,20 @@ mod tests {
             range.overlaps(UserRange { first: 0, last: 196_608 })
                 && !range.overlaps(UserRange::new(4, IDS_PER_POD).expect("one"))
         );
+    }
+
+    #[test]
+    fn an_image_names_its_user_by_number_or_is_told_so() {
+        for (written, read) in [
+            ("1000", Ok((1000, None))),
+            ("1000:2000", Ok((1000, Some(2000)))),
+            ("0", Ok((0, None))),
+            ("root", Ok((0, None))),
+            ("1000:staff", Ok((1000, None))),
+            ("app:2000", Err("app")),
+            ("-1", Err("-1")),
+        ] {
+            assert_eq!(of_image(written), read, "{written}");
+        }
     }
 }

@@ -217,11 +217,12 @@ impl Container {
         let guest =
             context.guest(GuestParts { argv: &argv, stdio, signals: control.pending.clone(), ready: ready.clone() })?;
 
+        let (begin, stop) = (begun.subscribe(), control.stop.subscribe());
         let inner = Inner {
             id: new_id(),
-            control: control.clone(),
+            control,
             ready,
-            begun: begun.clone(),
+            begun,
             stdin: Mutex::new(stdin),
             stdout: stdout.clone(),
             stderr: stderr.clone(),
@@ -233,7 +234,7 @@ impl Container {
         engine.threads().spawn(async move {
             // However this task ends, those who wait for the container hear of it.
             let end = End { context, log, own };
-            let ended = end.context.run(program, guest, begun.subscribe(), control.stop.subscribe()).await;
+            let ended = end.context.run(program, guest, begin, stop).await;
             end.log.flush();
             if let Some(last_words) = last_words.and_then(|file| file.read()) {
                 let _ = end.context.last_words.set(last_words);
@@ -417,15 +418,19 @@ impl ExecContext {
         mut begin: watch::Receiver<bool>,
         mut stop: watch::Receiver<Option<i32>>,
     ) -> Ended {
-        let stopped = stop.clone();
+        let (stopped, ended) = (stop.clone(), self.ended.subscribe());
         let running = async {
-            // Nobody can begin it any more who has given it up: it was killed then.
-            let _ = begin.wait_for(|begun| *begun).await;
+            if begin.wait_for(|begun| *begun).await.is_err() {
+                // Nobody will start it any more: it was killed.
+                std::future::pending::<()>().await;
+            }
             let mut store = wasmtime::Store::new(&self.engine.0.wasm, guest);
             store.limiter(|guest| &mut guest.meter);
             // Each call of the host and each instruction that moves memory is asked as well: they may take far longer than their fuel.
             store.call_hook(move |_, hook| match (hook, *stopped.borrow()) {
                 (CallHook::CallingHost, Some(signal)) => Err(Stopped(signal).into()),
+                // Its container has ended, and with it what was started in it.
+                (CallHook::CallingHost, None) if ended.borrow().is_some() => Err(Stopped(signal::KILL).into()),
                 _ => Ok(()),
             });
             let fuel = self.config.fuel_budget.unwrap_or(u64::MAX);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat, linkat};
@@ -144,10 +144,16 @@ fn put_one(file: &Mount, target: &Path, is_writable: bool) -> io::Result<()> {
 
 fn copy(file: &Mount, target: &Path) -> io::Result<()> {
     let mut from = File::open(&file.host)?;
-    if from.metadata()?.len() > MAX_COPY {
+    let about = from.metadata()?;
+    if about.len() > MAX_COPY {
         return Err(io::Error::other(format!("bigger than the {MAX_COPY} bytes that are copied; mount its folder")));
     }
     let mut to = File::create_new(target)?;
     io::copy(&mut io::Read::take(&mut from, MAX_COPY), &mut to)?;
-    to.set_permissions(Permissions::from_mode(0o444))
+    // Who may read the file may read the copy, and nobody may write it. A node that isn't root can give nothing away.
+    match fchown(&to, Some(about.uid()), Some(about.gid())) {
+        Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return Err(error),
+        _ => {}
+    }
+    to.set_permissions(Permissions::from_mode(about.mode() & 0o555))
 }

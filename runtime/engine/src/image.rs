@@ -170,6 +170,8 @@ pub struct ImageConfig {
     pub env: Vec<(String, String)>,
     /// `WorkingDir`.
     pub working_dir: Option<String>,
+    /// `User`, as it is written.
+    pub user: Option<String>,
 }
 
 /// A program with its files. Cheap to clone.
@@ -183,6 +185,7 @@ struct Inner {
     entry: Entry,
     env: Vec<(String, String)>,
     working_dir: Option<String>,
+    user: Option<String>,
     /// Modules of a directory image by their path in the image, `/bin/tool.wasm`.
     modules: BTreeMap<String, ModuleFile>,
     id: String,
@@ -232,8 +235,8 @@ impl Image {
         }
         let id = format!("sha256:{}", hex(&module.digest));
         let entry = Entry { module, args: Vec::new(), default_args: config.cmd };
-        let (env, working_dir) = (config.env, config.working_dir);
-        Ok(Self(Arc::new(Inner { root: None, entry, env, working_dir, modules: BTreeMap::new(), id })))
+        let (env, working_dir, user) = (config.env, config.working_dir, config.user);
+        Ok(Self(Arc::new(Inner { root: None, entry, env, working_dir, user, modules: BTreeMap::new(), id })))
     }
 
     fn open_directory(path: &Path, config: ImageConfig) -> Result<Self, ImageError> {
@@ -255,8 +258,13 @@ impl Image {
             hash.update(module.digest);
         }
         let id = format!("sha256:{}", hex(&hash.finalize()));
-        let (env, working_dir) = (config.env, config.working_dir);
-        Ok(Self(Arc::new(Inner { root: Some(root), entry, env, working_dir, modules, id })))
+        let (env, working_dir, user) = (config.env, config.working_dir, config.user);
+        Ok(Self(Arc::new(Inner { root: Some(root), entry, env, working_dir, user, modules, id })))
+    }
+
+    /// The user that its containers are unless they say otherwise, as the image has it written: `USER[:GROUP]`.
+    pub fn user(&self) -> Option<&str> {
+        self.0.user.as_deref()
     }
 
     /// Digest of its modules (`imageID`): `sha256:` and 64 hexadecimal digits.

@@ -19,7 +19,6 @@ use tempfile::TempDir;
 
 use crate::container::ContainerConfig;
 use crate::mount::Mount;
-use crate::owner::Owner;
 use crate::root::{RootError, inside, make, place, walk};
 
 /// So many bytes are read, the last of the file.
@@ -36,6 +35,8 @@ pub(crate) struct LastWords {
     /// Below `host`.
     folder: PathBuf,
     name: PathBuf,
+    /// User and group that the guest acts as, if not as the node's.
+    owner: Option<(u32, u32)>,
     /// What a volume had there when the container started: that is somebody's, and no word of this container's.
     before: Option<Stamp>,
 }
@@ -56,7 +57,8 @@ impl Stamp {
 }
 
 impl LastWords {
-    /// Makes the file, empty; in a volume only if there is none. What is made for it becomes the container's own.
+    /// Makes the file, empty; in a volume only if there is none, and not for guests that act as others than the node, who make it
+    /// themselves where they may. What is made for it becomes the container's own.
     pub(crate) fn prepare(
         config: &mut ContainerConfig,
         scratch: &Path,
@@ -68,9 +70,10 @@ impl LastWords {
         let (Some(folder), Some(name)) = (rest.parent(), rest.file_name()) else { return Ok(None) };
         let (folder, name) = (folder.to_path_buf(), PathBuf::from(name));
         let is_own = own.iter().any(|own| own.path() == mount.host);
+        let owner = config.owner.as_ref().map(|owner| (owner.user, owner.group));
         let (mut file, is_volume) = if is_own && !mount.read_only {
             make(&mount.host, &folder).map_err(failed)?;
-            (Self { host: mount.host.clone(), folder, name, before: None }, false)
+            (Self { host: mount.host.clone(), folder, name, owner, before: None }, false)
         } else if !folder.as_os_str().is_empty() && is_free(&mount.host, &folder) {
             let made = tempfile::Builder::new().prefix("last-words-").tempdir_in(scratch).map_err(failed)?;
             if is_own {
@@ -81,15 +84,15 @@ impl LastWords {
             let guest = Path::new("/").join(inside(&path)).parent().map(|folder| folder.display().to_string());
             config.mounts.push(Mount::new(&host, guest.unwrap_or_default(), false));
             own.push(made);
-            (Self { host, folder: PathBuf::new(), name, before: None }, false)
+            (Self { host, folder: PathBuf::new(), name, owner, before: None }, false)
         } else if !mount.read_only {
-            (Self { host: mount.host.clone(), folder, name, before: None }, true)
+            (Self { host: mount.host.clone(), folder, name, owner, before: None }, true)
         } else {
             return Ok(None);
         };
         if is_volume {
             // Of a volume that can't be written, for whatever reason, the pod still may have its use.
-            return Ok(file.keep(config.owner.as_ref()).is_ok().then_some(file));
+            return Ok(file.keep().is_ok().then_some(file));
         }
         match file.clear() {
             Ok(()) => Ok(Some(file)),
@@ -99,18 +102,15 @@ impl LastWords {
         }
     }
 
-    /// Makes an empty file, the guest's, if there is none.
-    fn keep(&mut self, owner: Option<&Owner>) -> io::Result<()> {
-        make(&self.host, &self.folder)?;
-        let folder = walk(&self.host, &self.folder)?;
-        match rustix::fs::openat(&folder, &self.name, NEW, Mode::from_raw_mode(0o666)) {
-            Ok(file) => {
-                if let Some(owner) = owner {
-                    fchown(&file, Some(owner.user), Some(owner.group))?;
-                }
+    /// Makes an empty file if there is none, unless that would be somebody's who may not make it there.
+    fn keep(&mut self) -> io::Result<()> {
+        if self.owner.is_none() {
+            make(&self.host, &self.folder)?;
+            let folder = walk(&self.host, &self.folder)?;
+            match rustix::fs::openat(&folder, &self.name, NEW, Mode::from_raw_mode(0o666)) {
+                Ok(_) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
             }
-            Err(Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
         }
         self.before = self.open().map(|(_, about)| Stamp::of(&about));
         Ok(())
@@ -124,7 +124,11 @@ impl LastWords {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(error),
         }
-        rustix::fs::openat(&folder, &self.name, NEW, Mode::from_raw_mode(0o666)).map(drop)
+        let file = rustix::fs::openat(&folder, &self.name, NEW, Mode::from_raw_mode(0o666))?;
+        match self.owner {
+            Some((user, group)) => fchown(&file, Some(user), Some(group)).map_err(errno),
+            None => Ok(()),
+        }
     }
 
     /// The end of what is in the file. Whatever a guest put in its place, nothing else is read.
@@ -145,6 +149,10 @@ impl LastWords {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::openat(&folder, &self.name, flags, Mode::empty()).ok()?);
         let about = file.metadata().ok().filter(Metadata::is_file)?;
+        // What is somebody else's is nothing that this guest wrote: it may have put it there to have it read.
+        if self.owner.is_some_and(|(user, _)| user != about.uid()) {
+            return None;
+        }
         Some((file, about))
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A guest has no user, but its files have an owner, and the kernel asks who wants them. What a guest asks of the file system is done by
 //! threads that wait for the disk in its place, so those threads are who the guest is said to be: they have its user and its groups, and
-//! none of root's capabilities. Everything else a guest does on the threads that all guests share.
+//! none of root's capabilities unless they are user 0. Everything else a guest does on the threads that all guests share. No thread is
+//! ever begun from an owner's: those who ask for one are guests, on the shared threads.
 
 use std::collections::HashMap;
 use std::io;
@@ -74,8 +75,13 @@ impl Owners {
         known.retain(|_, threads| threads.strong_count() > 0);
         let acts = owner.clone();
         let threads = Threads::start(1, move || {
-            // It could a moment ago. A thread that is nobody must not go on as root.
-            acts.become_this().expect("the node can act as others");
+            if let Err(error) = acts.become_this() {
+                // It could a moment ago. A thread that is still root does nothing for this owner, ever.
+                tracing::error!("a thread can't act as user {}: {error}", acts.user);
+                loop {
+                    std::thread::park();
+                }
+            }
         });
         let threads = Arc::new(threads.map_err(failed)?);
         known.insert(owner.clone(), Arc::downgrade(&threads));

@@ -7,7 +7,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{MetadataExt as _, lchown};
+use std::os::unix::fs::lchown;
 use std::path::{Component, Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -157,20 +157,18 @@ pub(crate) fn walk(base: &Path, rest: &Path) -> io::Result<OwnedFd> {
     Ok(folder)
 }
 
-/// Gives what is the container's own to whom the guest's files belong. Files that have other names as well are somebody else's.
+/// Gives the folders that are the container's own to whom the guest's files belong. The files in them are mounted from elsewhere.
 pub(crate) fn hand_over(own: &[TempDir], owner: &Owner) -> Result<(), RootError> {
     own.iter().try_for_each(|own| hand_over_one(own.path(), owner))
 }
 
 fn hand_over_one(path: &Path, owner: &Owner) -> Result<(), RootError> {
     let failed = |source| RootError::Owner { path: path.to_path_buf(), owner: owner.clone(), source };
-    let about = fs::symlink_metadata(path).map_err(failed)?;
-    if about.is_dir() {
-        for entry in fs::read_dir(path).map_err(failed)? {
-            hand_over_one(&entry.map_err(failed)?.path(), owner)?;
+    for entry in fs::read_dir(path).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if entry.file_type().map_err(failed)?.is_dir() {
+            hand_over_one(&entry.path(), owner)?;
         }
-    } else if about.nlink() > 1 {
-        return Ok(());
     }
     lchown(path, Some(owner.user), Some(owner.group)).map_err(failed)
 }

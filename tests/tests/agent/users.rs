@@ -63,6 +63,19 @@ fn files_are_made_and_opened_as_whom_the_pod_runs_as() {
     let ready =
         json!({"exec": {"command": ["sh", "-c", "test -f /data/done && echo x > /host/probed"]}, "periodSeconds": 1});
     spec["containers"][0]["readinessProbe"] = ready;
+    // What it can't open it can't have read by the node either.
+    fs::write(world.path("closed"), "secret").expect("written");
+    fs::set_permissions(world.path("closed"), Permissions::from_mode(0o600)).expect("closed");
+    let mut mounts = vec![json!({"name": "data", "mountPath": "/sub", "subPath": "sub/folder"})];
+    for (name, read_only) in [("closed", false), ("read-only", true)] {
+        let volumes = spec["volumes"].as_array_mut().expect("volumes");
+        volumes.push(json!({"name": name, "hostPath": {"path": world.path("closed"), "type": "File"}}));
+        mounts.push(json!({"name": name, "mountPath": format!("/{name}"), "readOnly": read_only}));
+    }
+    let script = "for name in closed read-only; do cat /$name > /sub/$name 2> /dev/null || echo no > /sub/$name; done
+        mv /closed /dev/termination-log; true";
+    spec["initContainers"] =
+        json!([{"name": "thief", "image": "busybox", "command": ["sh", "-c", script], "volumeMounts": mounts}]);
     world.create("web", &spec);
     let pod = world.running("web");
     let data = volume(&world, &pod, "data");
@@ -78,10 +91,27 @@ fn files_are_made_and_opened_as_whom_the_pod_runs_as() {
     // As everywhere, what is made in the folder of a group is the group's.
     assert_eq!((owner(&data), owner(&data.join("made"))), ((0, 3000), (1000, 3000)));
     assert_eq!([read("root-only"), read("of-the-group"), read("of-another")], ["no\n", "read\n", "no\n"]);
+    assert_eq!([read("sub/folder/closed"), read("sub/folder/read-only")], ["no\n"; 2]);
+    assert_eq!([owner(&data.join("sub/folder")), owner(&data.join("sub/folder/closed"))], [(0, 3000), (1000, 3000)]);
+    let ended = &pod["status"]["initContainerStatuses"][0]["state"]["terminated"];
+    assert_eq!((&ended["exitCode"], &ended["message"]), (&json!(0), &Value::Null), "{ended}");
     assert!(
         !host.join("root-only").exists(),
         "the folder is everybody's, so who it belongs to is nothing to its removal"
     );
+}
+
+// spec: META-06
+#[test]
+fn who_is_not_to_be_root_and_names_nobody_is_nobody() {
+    let mut world = World::new(&[]);
+    let mut spec = with_data(shell("echo x > /data/made; sleep 1000"));
+    spec["securityContext"] = json!({"runAsNonRoot": true});
+    world.create("web", &spec);
+    let pod = world.running("web");
+    let made = volume(&world, &pod, "data").join("made");
+    world.until("it has written", |_| made.exists().then_some(()));
+    assert_eq!(owner(&made), if is_root() { (65_534, 65_534) } else { own() });
 }
 
 // spec: META-07

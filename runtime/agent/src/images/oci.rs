@@ -87,6 +87,8 @@ struct Execution {
     env: Option<Vec<String>>,
     #[serde(default)]
     working_dir: Option<String>,
+    #[serde(default)]
+    user: Option<String>,
 }
 
 /// What is in a layer.
@@ -214,6 +216,7 @@ impl Manifest {
             cmd: execution.cmd.unwrap_or_default(),
             env: env.collect(),
             working_dir: execution.working_dir.filter(|folder| !folder.is_empty()),
+            user: execution.user.filter(|user| !user.is_empty()),
         })
     }
 }

@@ -1,7 +1,8 @@
 //! An import before it is in the store: a folder that is nobody's until all of it is there.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, Read, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -33,7 +34,10 @@ impl Staging {
             let owner = files::create(&folder.path().join(OWNER))?;
             owner.lock()?;
             files::make_folder(&folder.path().join("blobs"))?;
-            files::make_folder(&folder.path().join("root"))?;
+            let root = folder.path().join("root");
+            files::make_folder(&root)?;
+            // Nobody but the node gets as far as this, and guests that act as others have to get into it.
+            fs::set_permissions(&root, Permissions::from_mode(0o755))?;
             Ok(Self { folder, _owner: owner })
         };
         begin().map_err(at(&place))

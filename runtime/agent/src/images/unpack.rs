@@ -128,6 +128,8 @@ impl Unpacker {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(if runs { 0o755 } else { 0o644 });
         let mut file = std::fs::File::from(rustix::fs::openat(folder, name, flags, mode)?);
+        // Whatever the umask is.
+        rustix::fs::fchmod(&file, mode)?;
         let written = io::copy(&mut content.by_ref().take(MAX_BYTES.saturating_sub(self.bytes) + 1), &mut file)?;
         self.count(written)
     }
@@ -169,7 +171,8 @@ fn parts(path: &Path) -> io::Result<Vec<&OsStr>> {
 
 fn make_folder(folder: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
     match rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o755)) {
-        Ok(()) | Err(Errno::EXIST) => {}
+        Ok(()) => rustix::fs::chmodat(folder, name, Mode::from_raw_mode(0o755), AtFlags::empty())?,
+        Err(Errno::EXIST) => {}
         Err(error) => return Err(error.into()),
     }
     match rustix::fs::openat(folder, name, FOLDER, Mode::empty()) {

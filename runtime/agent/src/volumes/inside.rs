@@ -3,17 +3,23 @@
 
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
-use rustix::fs::OFlags;
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _, PermissionsExt as _};
+use rustix::fs::{Mode, OFlags};
+
+use crate::users::VolumeOwner;
 
 /// Bytes of a file that is read as text.
 const MAX_TEXT: u64 = 1 << 20;
 
-/// A folder or file inside a volume, held open. A folder is made if nothing is there and `make` says so.
-pub(super) fn open(volume: &Path, path: &str, make: bool) -> io::Result<OwnedFd> {
+/// A folder that is there, and no link that a guest put in its place.
+const MADE: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// A folder or file inside a volume, held open. A folder is made if nothing is there and `maker` says whose it is to be: it is as open
+/// as the volume itself.
+pub(super) fn open(volume: &Path, path: &str, maker: Option<VolumeOwner>) -> io::Result<OwnedFd> {
     let path = Path::new(path);
     if path.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
         return Err(io::Error::other("it must be a relative path without `..`"));
@@ -22,13 +28,36 @@ pub(super) fn open(volume: &Path, path: &str, make: bool) -> io::Result<OwnedFd>
     let only_path = i32::try_from(OFlags::PATH.bits()).map_err(io::Error::other)?;
     let open = || root.open_with(path, OpenOptions::new().read(true).custom_flags(only_path)).map(OwnedFd::from);
     match open() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && make => {
-            root.create_dir_all(path)?;
-            open()
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(io::Error::other("there is no such file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match maker {
+            Some(owner) => {
+                make(&root, path, owner)?;
+                open()
+            }
+            None => Err(io::Error::other("there is no such file")),
+        },
         opened => opened,
     }
+}
+
+/// Makes a folder and those above it.
+fn make(root: &Dir, path: &Path, owner: VolumeOwner) -> io::Result<()> {
+    let mode = root.dir_metadata()?.permissions().mode() & 0o7777;
+    let mut below = PathBuf::new();
+    for part in path.components() {
+        below.push(part);
+        match root.create_dir(&below) {
+            Ok(()) => {
+                let above =
+                    root.open_dir(below.parent().filter(|above| *above != Path::new("")).unwrap_or(Path::new(".")))?;
+                let made = rustix::fs::openat(&above, part.as_os_str(), MADE, Mode::empty())?;
+                owner.give_open(&made)?;
+                rustix::fs::fchmod(&made, Mode::from_raw_mode(mode))?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Text of a file inside a volume.
@@ -79,7 +108,6 @@ mod tests {
     use std::fs;
     use std::os::fd::AsRawFd as _;
     use std::os::unix::fs::symlink;
-    use std::path::PathBuf;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
@@ -99,14 +127,20 @@ mod tests {
         symlink("../outside", volume.join("out")).expect("linked");
         symlink(&outside, volume.join("absolute")).expect("linked");
         symlink("loop", volume.join("loop")).expect("linked");
-        assert_eq!(place(&open(&volume, "link/deep", true).expect("inside")), volume.join("real/deep"));
-        assert_eq!(place(&open(&volume, "link/new/er", true).expect("made")), volume.join("real/new/er"));
+        assert_eq!(
+            place(&open(&volume, "link/deep", Some(VolumeOwner::default())).expect("inside")),
+            volume.join("real/deep")
+        );
+        assert_eq!(
+            place(&open(&volume, "link/new/er", Some(VolumeOwner::default())).expect("made")),
+            volume.join("real/new/er")
+        );
         for path in ["out", "out/new", "absolute", "absolute/new", "loop", "../outside", "/", "real/../../outside", ""]
         {
-            let opened = open(&volume, path, true);
+            let opened = open(&volume, path, Some(VolumeOwner::default()));
             assert!(opened.is_err() || place(&opened.expect("open")).starts_with(&volume), "{path}");
         }
-        assert!(open(&volume, "none", false).is_err() && !volume.join("none").exists());
+        assert!(open(&volume, "none", None).is_err() && !volume.join("none").exists());
         assert_eq!(fs::read_dir(&outside).expect("there").count(), 1);
         assert_eq!(read_text(&volume, "out/secret"), None);
         assert_eq!(read_text(&volume, "../outside/secret"), None);
@@ -135,7 +169,7 @@ mod tests {
                 }
             });
             for _ in 0..3000 {
-                if let Ok(opened) = open(&volume, "a/b/made", true) {
+                if let Ok(opened) = open(&volume, "a/b/made", Some(VolumeOwner::default())) {
                     assert!(place(&opened).starts_with(&volume), "{:?}", place(&opened));
                 }
                 let text = read_text(&volume, "a/b/env");

@@ -171,7 +171,7 @@ impl Volumes {
             (Some(path), _) if !path.is_empty() => ("subPath", path.clone()),
             _ => return Ok(Mount::new(&made.path, &mount.mount_path, read_only)),
         };
-        let open = inside::open(&made.path, &path, !made.read_only);
+        let open = inside::open(&made.path, &path, (!made.read_only).then_some(self.owner));
         let open = open.map_err(|error| (field, format!("can't use `{path}` of volume `{}`: {error}", mount.name)))?;
         Ok(Mount::of(open, &mount.mount_path, read_only))
     }

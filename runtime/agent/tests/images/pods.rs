@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use husk_agent::{ImageStore, ImagesConfig};
+use husk_agent::{ImageStore, ImagesConfig, Notice};
 
 use crate::layout::{Layer, Layout};
 use crate::support::{self, Device, Seen, exits, module};
@@ -150,6 +150,11 @@ async fn layers_become_the_root_and_the_configuration_is_honoured() {
     let roots = device.path("data/images/roots");
     let root = fs::read_dir(&roots).expect("roots").next().expect("one").expect("an entry").path();
     assert!(root.join("work").is_dir() && !root.join("data/gone").exists());
+    // Nobody in particular can read it as well.
+    let anybody = config.replace("\"WorkingDir\"", "\"User\": \"1000:2000\", \"WorkingDir\"");
+    layout.add("2", &[Layer::Tar(&first), Layer::TarGzip(&second)], &anybody);
+    device.store().import(&device.path("app"), None).expect("imported");
+    assert_eq!(device.run("app:2", "Never").await.exit_code(), Some(9));
 
     // Its files are damaged, its layers are not.
     fs::write(root.join("data/code"), b"\x01").expect("damaged");
@@ -242,4 +247,41 @@ async fn an_image_of_a_pod_that_is_about_to_start_is_not_removed_by_hand_either(
     support::until(|| device.store().list().is_ok_and(|images| !images[0].in_use)).await;
     assert_eq!(device.store().prune().expect("collected").removed.len(), 1);
     node.shutdown().await.expect("in order");
+}
+
+/// The first thing that a node with a full disk says of itself: the reason of the event, and its message.
+async fn first_remark(device: &Device) -> (&'static str, String) {
+    let gc_period = Duration::from_millis(10);
+    let full =
+        ImagesConfig { gc_period, high_threshold_percent: 0, low_threshold_percent: 0, ..ImagesConfig::default() };
+    let node = device.node(full);
+    let mut notices = node.watch();
+    let said = support::in_time("the node says something", async {
+        loop {
+            if let Notice::Node { reason, message, .. } = notices.recv().await.expect("the agent lives") {
+                return (reason, message);
+            }
+        }
+    });
+    let said = said.await;
+    node.shutdown().await.expect("in order");
+    said
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_that_images_can_not_make_room_on_is_told() {
+    let device = Device::new();
+    import(&device, "young:1", 0);
+    let (reason, message) = first_remark(&device).await;
+    assert_eq!(reason, "FreeDiskSpaceFailed");
+    let (begin, end) =
+        ("Failed to garbage collect required amount of images. Attempted to free ", " bytes eligible to free.");
+    assert!(message.starts_with(begin) && message.ends_with(end), "{message}");
+
+    let device = Device::new();
+    fs::create_dir(device.path("data")).expect("made");
+    fs::write(device.path("data/images"), "no folder").expect("written");
+    let (reason, message) = first_remark(&device).await;
+    assert_eq!(reason, "ImageGCFailed");
+    assert!(message.contains("data/images"), "{message}");
 }

@@ -44,6 +44,11 @@ pub(crate) const EXIT_WITH_FILE: &str = "
     (drop (call $fd_read (i32.load (i32.const 16)) (i32.const 0) (i32.const 1) (i32.const 32)))
     (call $exit (i32.load8_u (i32.const 200)))";
 
+/// Waits for something.
+pub(crate) async fn in_time<T>(what: &str, wait: impl Future<Output = T>) -> T {
+    tokio::time::timeout(STUCK, wait).await.unwrap_or_else(|_| panic!("waited {STUCK:?} in vain: {what}"))
+}
+
 /// A device: a folder.
 pub(crate) struct Device(TempDir);
 
