@@ -157,12 +157,13 @@ fn size_and_depth_are_bounded() {
 
 #[test]
 fn fields_without_effect_are_warned_about_once() {
-    let text =
-        pod("  hostNetwork: true\n  hostPID: false\n  dnsPolicy: ClusterFirst\n  securityContext: {runAsGroup: 5}\n  \
-         containers:\n  - {name: c, image: i, ports: [{containerPort: 80, hostPort: 80}]}\n");
+    let text = pod(
+        "  hostNetwork: true\n  hostPID: false\n  dnsPolicy: ClusterFirst\n  securityContext: {sysctls: [{name: a.b, value: '1'}]}\n  \
+         containers:\n  - {name: c, image: i, ports: [{containerPort: 80, hostPort: 80}]}\n",
+    );
     let decoded = read(&text);
     let paths: Vec<&str> = decoded.warnings.iter().map(|warning| warning.path.as_str()).collect();
-    assert_eq!(paths, ["spec.hostNetwork", "spec.securityContext.runAsGroup", "spec.containers[0].ports[0].hostPort"]);
+    assert_eq!(paths, ["spec.hostNetwork", "spec.securityContext.sysctls", "spec.containers[0].ports[0].hostPort"]);
     assert!(decoded.warnings[0].message.contains("has no effect"));
 }
 

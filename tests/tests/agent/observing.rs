@@ -116,7 +116,7 @@ fn figures(text: &str) -> BTreeMap<String, (String, Vec<(String, Sample)>)> {
 }
 
 /// Under the names and with the labels of a kubelet, as its documentation lists them.
-const OF_A_KUBELET: [(&str, &str, &[&str]); 11] = [
+const OF_A_KUBELET: [(&str, &str, &[&str]); 13] = [
     ("container_start_time_seconds", "gauge", &["container", "namespace", "pod"]),
     ("kubelet_lifecycle_handler_http_fallbacks", "counter", &[]),
     ("kubelet_node_name", "gauge", &["node"]),
@@ -127,6 +127,8 @@ const OF_A_KUBELET: [(&str, &str, &[&str]); 11] = [
     ("kubelet_started_containers_errors", "counter", &["code", "container_type"]),
     ("kubelet_started_pods", "counter", &[]),
     ("kubelet_started_pods_errors", "counter", &[]),
+    ("kubelet_started_user_namespaced_pods", "counter", &[]),
+    ("kubelet_started_user_namespaced_pods_errors", "counter", &[]),
     ("prober_probe", "counter", &["container", "namespace", "pod", "pod_uid", "probe_type", "result"]),
 ];
 /// The same.
