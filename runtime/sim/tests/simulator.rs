@@ -190,6 +190,7 @@ fn lives_that_broke_a_rule_once_break_none() {
         (26761, "the referee: who ends in the preStop hook of a restart is started again"),
         (37046, "the referee: a sidecar's grace begins when it is stopped, whatever else is being stopped then"),
         (51611, "the referee: an init container that is to be done again is not done"),
+        (173_295, "two who asked for the restart of all in turns went on without a pause"),
     ];
     for (seed, what) in found {
         assert_eq!(judge(&case(seed), &mut Counts::default()), Ok(()), "{what}");

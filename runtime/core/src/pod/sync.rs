@@ -189,7 +189,8 @@ impl Pod {
     /// Nothing of them runs: instances of all but ephemeral containers are removed, so that the pod begins anew.
     fn forget_for_restart(&mut self, out: &mut Out<'_>) {
         for index in 0..self.slots.len() {
-            if self.slots[index].kind != ContainerKind::Ephemeral && !self.asked_to_restart_all(index) {
+            let waits = self.asked_to_restart_all(index) || self.waits_since_it_asked(index);
+            if self.slots[index].kind != ContainerKind::Ephemeral && !waits {
                 (self.slots[index].hold, self.slots[index].last_exit) = (None, None);
             }
         }
@@ -210,6 +211,14 @@ impl Pod {
             );
             by_itself && restart::asks_to_restart_all(self.container(index), instance.exit_code)
         })
+    }
+
+    /// Did it ask for an earlier restart of all, and is still held back for that? Others who ask meanwhile don't let it go: two that do so
+    /// in turns would go on without a pause.
+    fn waits_since_it_asked(&self, index: usize) -> bool {
+        // Of everybody else who ended there is an instance.
+        let slot = &self.slots[index];
+        slot.last_exit.is_some() && self.runtime.newest(&slot.name).is_none()
     }
 
     /// Hooks that the core times itself.

@@ -165,6 +165,20 @@ fn it_can_not_loop_without_back_off_and_the_innocent_do_not_wait() {
     assert!(world.is_running("a1"));
 }
 
+// spec: RESTART-09, RESTART-02
+#[test]
+fn those_who_ask_in_turns_are_each_held_back() {
+    let spec = pod(Never, vec![], vec![asking("a0"), asking("a1"), container("a2")]);
+    let mut world = World::with(spec, &[("a0", exits(1, 88)), ("a1", exits(2, 88))]);
+    world.run_until(100.0);
+    // Each waits for itself: 0 s, 10 s, 20 s, 40 s after it ended, whatever the other one asks for meanwhile.
+    assert_eq!(world.starts("a0"), [0.0, 1.0, 12.0, 33.0, 74.0]);
+    assert_eq!(world.starts("a1"), [0.0, 1.0, 2.0, 4.0, 16.0, 38.0, 80.0]);
+    assert_eq!(world.waiting("a0").0, "CrashLoopBackOff");
+    // With each restart of all.
+    assert_eq!(world.starts("a2"), [0.0, 1.0, 2.0, 4.0, 6.0, 13.0, 18.0, 34.0, 40.0, 75.0, 82.0]);
+}
+
 // spec: RESTART-09
 #[test]
 fn other_exit_codes_ask_for_nothing() {

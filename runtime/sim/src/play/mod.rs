@@ -157,7 +157,7 @@ impl<W: Watch> Play<'_, W> {
             self.hand_over()?;
         }
         let now = self.now;
-        Err(Broken { rule: "it comes to rest", at: now, seen: format!("{MOST_STEPS} steps and no end") })
+        Err(Broken { rule: "nothing goes on without a pause", at: now, seen: format!("{MOST_STEPS} steps and no end") })
     }
 
     fn step(&mut self) -> Result<(), Broken> {
