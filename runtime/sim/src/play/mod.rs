@@ -1,8 +1,9 @@
 //! Plays the core in virtual time: from wake-up to wake-up, without waiting.
 
 mod heir;
+mod records;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::time::Duration;
 
 use husk_core::backoff::BackoffConfig;
@@ -11,6 +12,8 @@ use husk_core::record::{Interruption, PodRecord};
 use husk_core::{Action, Input, Instant, Node, NodeConfig};
 
 use self::heir::Heir;
+use self::records::InMemory;
+pub use self::records::Records;
 use crate::broken::{Broken, rule};
 use crate::referee::Referee;
 use crate::scenario::{Cause, Scenario, Subject};
@@ -56,7 +59,7 @@ enum Stop {
 pub fn play(subjects: &[Subject], scenario: &Scenario, until: Duration, watch: &mut impl Watch) -> Result<End, Broken> {
     // Where nothing but the pods is of interest, what is left of them isn't.
     let stop = if scenario.facts.is_empty() { Stop::Gone } else { Stop::Rest };
-    play_until(subjects, scenario, until, stop, watch)
+    play_until(subjects, scenario, until, stop, watch, InMemory::default())
 }
 
 /// Plays pods until nothing more will happen, or until `until`.
@@ -69,7 +72,21 @@ pub fn play_out(
     until: Duration,
     watch: &mut impl Watch,
 ) -> Result<End, Broken> {
-    play_until(subjects, scenario, until, Stop::Rest, watch)
+    play_until(subjects, scenario, until, Stop::Rest, watch, InMemory::default())
+}
+
+/// The same with records that are kept elsewhere.
+///
+/// # Errors
+/// The core, or who keeps the records, broke a rule that always holds.
+pub fn play_with(
+    subjects: &[Subject],
+    scenario: &Scenario,
+    until: Duration,
+    watch: &mut impl Watch,
+    records: impl Records,
+) -> Result<End, Broken> {
+    play_until(subjects, scenario, until, Stop::Rest, watch, records)
 }
 
 fn play_until(
@@ -78,6 +95,7 @@ fn play_until(
     until: Duration,
     stop: Stop,
     watch: &mut impl Watch,
+    records: impl Records,
 ) -> Result<End, Broken> {
     let crash_loop = BackoffConfig::standard(scenario.max_container_restart_period.map(|cap| cap.0));
     let mut config = NodeConfig { crash_loop, ..NodeConfig::default() };
@@ -94,7 +112,7 @@ fn play_until(
         now: Instant::ZERO,
         steps: 0,
         facts: 0,
-        stored: HashMap::new(),
+        records,
         keeps_records: scenario.has_restarts(),
         subjects,
         gone: HashSet::new(),
@@ -105,7 +123,7 @@ fn play_until(
     play.run(Instant::ZERO + until, stop)
 }
 
-struct Play<'s, W> {
+struct Play<'s, W, R> {
     node: Node,
     config: NodeConfig,
     scenario: &'s Scenario,
@@ -117,8 +135,7 @@ struct Play<'s, W> {
     steps: u64,
     /// Facts that were told.
     facts: u64,
-    /// The records that had to be persisted.
-    stored: HashMap<PodUid, Vec<u8>>,
+    records: R,
     keeps_records: bool,
     gone: HashSet<PodUid>,
     slack: Duration,
@@ -127,7 +144,7 @@ struct Play<'s, W> {
     watch: &'s mut W,
 }
 
-impl<W: Watch> Play<'_, W> {
+impl<W: Watch, R: Records> Play<'_, W, R> {
     fn run(&mut self, until: Instant, stop: Stop) -> Result<End, Broken> {
         if let Some(input) = self.world.beginning() {
             self.tell(input)?;
@@ -275,14 +292,12 @@ impl<W: Watch> Play<'_, W> {
             self.referee.action(self.now, &action, &self.node, self.slack)?;
             self.world.carry_out(self.now, &action);
             match action {
-                Action::Persist { pod, .. } if self.keeps_records => {
+                Action::Persist { pod, urgency } if self.keeps_records => {
                     if let Some(record) = self.node.record(&pod) {
-                        self.stored.insert(pod, record.to_bytes());
+                        self.records.keep(self.now, &pod, record.to_bytes(), urgency);
                     }
                 }
-                Action::Forget { pod } => {
-                    self.stored.remove(&pod);
-                }
+                Action::Forget { pod } => self.records.forget(self.now, &pod),
                 Action::Gone { pod } => {
                     self.gone.insert(pod);
                 }
@@ -321,14 +336,8 @@ impl<W: Watch> Play<'_, W> {
     /// The agent ends, or the board, and goes on from what was persisted.
     fn restart(&mut self, cause: Cause, takes: Duration) -> Result<(), Broken> {
         self.heir = None;
-        let mut records = Vec::new();
-        for (pod, bytes) in &self.stored {
-            match PodRecord::from_bytes(bytes) {
-                Ok(record) => records.push(record),
-                Err(error) => rule!(false, self.now, "a record can be read", "that of {pod}: {error}"),
-            }
-        }
-        records.sort_by_key(PodRecord::accepted);
+        let after = Interruption::from(cause);
+        let records = self.records.reopen(self.now, after)?;
         let back = match cause {
             Cause::AgentRestart => self.now + takes,
             // Without a clock that runs on a battery time goes on from the last record.
@@ -336,9 +345,8 @@ impl<W: Watch> Play<'_, W> {
         };
         self.world.lose_everything(self.now + takes - back);
         self.now = back;
-        let after = Interruption::from(cause);
         self.referee.interrupted(after);
-        self.gone.retain(|pod| !self.stored.contains_key(pod));
+        records.iter().for_each(|record| _ = self.gone.remove(record.uid()));
         self.node = Node::new(self.config.clone());
         for record in records {
             self.tell(Input::Restored { record: Box::new(record), after })?;

@@ -9,6 +9,7 @@ mod format;
 mod lives;
 mod objects;
 mod records;
+mod simulator;
 mod size;
 mod support;
 mod threads;
