@@ -1,7 +1,7 @@
 //! Measures KILL (TERM-04): how long guests of all sorts live on after it.
 //!
-//! A guest is asked whenever it has used up a slice of fuel. An instruction that fills or copies memory is one step however much it
-//! moves, and so is a call of the host: guests that do nothing else live on the longest.
+//! A guest is asked whenever it has used up a slice of fuel, and at each call of the host. What an instruction moves at once, and
+//! what the host does for one call, it isn't asked in: guests that do nothing else live on the longest.
 //!
 //! `cargo run --release -p husk-engine --example kill [COUNT]`
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use husk_engine::{ContainerConfig, Engine, EngineConfig, Image, Log};
 
 /// What a guest does once it has said that it is up.
-const GUESTS: [(&str, &str); 8] = [
+const GUESTS: [(&str, &str); 12] = [
     ("endless loop", "(loop $l (br $l))"),
     ("sleep of a year", "(call $sleep)"),
     ("read of an open stdin", "(drop (call $fd_read (i32.const 0) (i32.const 528) (i32.const 1) (i32.const 520)))"),
@@ -20,10 +20,28 @@ const GUESTS: [(&str, &str); 8] = [
         "(drop (memory.grow (i32.const 1000)))
          (loop $l (memory.fill (i32.const 4096) (i32.const 7) (i32.const 65000000)) (br $l))",
     ),
+    (
+        "copies of 64 MB of memory",
+        "(drop (memory.grow (i32.const 1000)))
+         (loop $l (memory.copy (i32.const 4096) (i32.const 4097) (i32.const 65000000)) (br $l))",
+    ),
+    (
+        "a flood of 1 GB, once",
+        "(drop (memory.grow (i32.const 16000))) (memory.fill (i32.const 4096) (i32.const 7) (i32.const 1048000000)) (call $sleep)",
+    ),
+    (
+        "tables of ten million",
+        "(drop (table.grow (ref.null func) (i32.const 9999999)))
+         (loop $l (table.fill (i32.const 0) (ref.func $say) (i32.const 10000000)) (br $l))",
+    ),
     ("endless output", "(loop $l (call $say) (br $l))"),
     (
         "endless looks at the clock",
         "(loop $l (drop (call $clock (i32.const 1) (i64.const 0) (i32.const 520))) (br $l))",
+    ),
+    (
+        "growth of four tables, ten million each",
+        "(loop $l (drop (table.grow (ref.null func) (i32.const 1000000))) (br $l))",
     ),
     ("endless random numbers", "(loop $l (drop (call $random (i32.const 4096) (i32.const 60000))) (br $l))"),
 ];
@@ -37,6 +55,8 @@ fn module(body: &str) -> String {
             (import "wasi_snapshot_preview1" "clock_time_get" (func $clock (param i32 i64 i32) (result i32)))
             (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
             (memory (export "memory") 1)
+            (table $a 1 funcref) (table $b 1 funcref) (table $c 1 funcref) (table $d 1 funcref)
+            (elem declare func $say)
             (data (i32.const 0) "up\n")
             (func $say
                 (i32.store (i32.const 512) (i32.const 0))

@@ -19,6 +19,7 @@ use rustix::fs::{Mode, OFlags};
 use sha2::{Digest as _, Sha256};
 
 use crate::image::hex;
+use crate::split;
 
 /// Owner only.
 const PRIVATE: u32 = 0o700;
@@ -54,6 +55,7 @@ impl Cache {
         }
         let mut hasher = Sha256Hasher(Sha256::new());
         engine.precompile_compatibility_hash().hash(&mut hasher);
+        split::VERSION.hash(&mut hasher);
         let compatibility = hex(&hasher.0.finalize()[..16]);
         Ok(Self { directory: directory.to_path_buf(), limit, compatibility })
     }

@@ -41,6 +41,7 @@ mod program;
 mod root;
 mod signal;
 mod sockets;
+mod split;
 mod stdio;
 mod terminal;
 mod threads;

@@ -8,11 +8,15 @@ use wasmtime::ResourceLimiter;
 /// Bytes that one element of a table takes.
 const TABLE_ELEMENT: u64 = size_of::<usize>() as u64;
 
-/// More than any processor can address: growth by this much fails, whatever the container may have.
-const ADDRESS_SPACE: u64 = 1 << 48;
+/// Bytes that one memory may have, whatever its container may have. One that outgrows what is reserved for it is copied, which nobody
+/// can be asked in.
+const MAX_MEMORY: u64 = 4 << 30;
 
 /// Linear memories that one guest may create. Each reserves 4 GiB of address space, and toolchains make one per module.
 const MAX_MEMORIES: usize = 16;
+
+/// Elements that one table may have, as in browsers: a table grows by one instruction, which nobody can be asked in.
+const MAX_ELEMENTS: usize = 10_000_000;
 
 /// Instances, and tables, that one guest may create: more than toolchains make, few enough to bound the node.
 const MAX_PARTS: usize = 256;
@@ -43,8 +47,8 @@ impl Account {
         self.used.load(Ordering::Relaxed)
     }
 
-    fn is_unlimited(&self) -> bool {
-        self.limit == u64::MAX
+    fn has_room(&self, asked: u64) -> bool {
+        self.used().saturating_add(asked) <= self.limit
     }
 
     fn take(&self, asked: u64) -> Result<(), OutOfMemory> {
@@ -76,9 +80,6 @@ impl Meter {
     /// Counts what is asked for. It stays counted if the growth fails after that: wasmtime reports failures that weren't asked
     /// here as well, so to give back on a report is to give back what the guest still has.
     fn grow(&mut self, bytes: u64) -> wasmtime::Result<bool> {
-        if bytes >= ADDRESS_SPACE && self.account.is_unlimited() {
-            return Ok(false);
-        }
         // An error ends the guest here and now, where `Ok(false)` would make `memory.grow` answer -1: on Linux, too, the limit
         // doesn't make malloc fail, it gets the process killed.
         self.account.take(bytes).map_err(wasmtime::Error::from)?;
@@ -92,11 +93,15 @@ impl ResourceLimiter for Meter {
         if maximum.is_some_and(|maximum| desired > maximum) {
             return Ok(false);
         }
-        self.grow(desired.saturating_sub(current) as u64)
+        let asked = desired.saturating_sub(current) as u64;
+        if desired as u64 > MAX_MEMORY && self.account.has_room(asked) {
+            return Ok(false);
+        }
+        self.grow(asked)
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
-        if maximum.is_some_and(|maximum| desired > maximum) {
+        if desired > maximum.unwrap_or(MAX_ELEMENTS).min(MAX_ELEMENTS) {
             return Ok(false);
         }
         self.grow((desired.saturating_sub(current) as u64).saturating_mul(TABLE_ELEMENT))
@@ -150,12 +155,25 @@ mod tests {
     }
 
     #[test]
-    fn what_no_machine_has_is_refused_without_a_limit_and_crosses_any_limit() {
+    fn what_no_memory_may_have_is_refused_without_a_limit_and_crosses_any_limit() {
         let account = Arc::new(Account::new(None));
-        assert!(!Meter::new(account.clone()).memory_growing(0, usize::MAX, None).expect("refused, not an error"));
+        for bytes in [usize::MAX, MAX_MEMORY as usize + 1] {
+            assert!(!Meter::new(account.clone()).memory_growing(0, bytes, None).expect("refused, not an error"));
+        }
+        assert!(Meter::new(account.clone()).memory_growing(0, MAX_MEMORY as usize, None).expect("no error"));
         assert_eq!(account.used(), 0);
         let mut limited = Meter::new(Arc::new(Account::new(Some(100))));
         assert!(limited.memory_growing(0, usize::MAX, None).is_err());
+    }
+
+    #[test]
+    fn a_table_has_so_many_elements_and_no_more() {
+        let account = Arc::new(Account::new(None));
+        let mut meter = Meter::new(account.clone());
+        assert!(meter.table_growing(0, MAX_ELEMENTS, None).expect("no error"));
+        assert!(!meter.table_growing(MAX_ELEMENTS, MAX_ELEMENTS + 1, None).expect("refused, not an error"));
+        assert!(!meter.table_growing(0, MAX_ELEMENTS + 1, Some(usize::MAX)).expect("refused, not an error"));
+        assert_eq!(account.used(), MAX_ELEMENTS as u64 * TABLE_ELEMENT);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::guest::Guest;
 use crate::image::{ImageError, ModuleFile};
 use crate::lifecycle;
 use crate::outcome::Ended;
+use crate::split::{self, split};
 
 /// The imports of all guests.
 pub(crate) struct Linkers {
@@ -111,19 +112,17 @@ impl Code {
             path: file.path.clone(),
             detail: error.root_cause().to_string(),
         };
-        // Layer and version of the binary format: 1 is a core module, 0x1_000d a component.
-        let is_component = bytes.get(6) == Some(&1);
-        let (code, serialized) = if is_component {
-            let component = Component::from_binary(engine, &bytes).map_err(invalid)?;
-            let serialized = cache.map(|_| component.serialize());
-            (Self::Component(component), serialized)
-        } else {
-            let module = Module::from_binary(engine, &bytes).map_err(invalid)?;
-            let serialized = cache.map(|_| module.serialize());
-            (Self::Core(module), serialized)
+        // What is wrong is said of what is in the file.
+        let or_its_own = |error| Self::of(engine, &bytes).err().unwrap_or(error);
+        let code = match split(&bytes) {
+            Ok(None) => Self::of(engine, &bytes),
+            Ok(Some(pieces)) => Self::of(engine, &pieces).map_err(or_its_own),
+            Err(error) => Err(or_its_own(error.into())),
         };
-        if let (Some(cache), Some(serialized)) = (cache, serialized) {
-            let kept = serialized
+        let code = code.map_err(invalid)?;
+        if let Some(cache) = cache {
+            let kept = code
+                .serialize()
                 .map_err(|error| format!("{error:#}"))
                 .and_then(|code| cache.store(&file.digest, &code).map_err(|error| error.to_string()));
             if let Err(error) = kept {
@@ -131,6 +130,20 @@ impl Code {
             }
         }
         Ok(code)
+    }
+
+    fn of(engine: &wasmtime::Engine, binary: &[u8]) -> wasmtime::Result<Self> {
+        match split::is_component(binary) {
+            true => Component::from_binary(engine, binary).map(Self::Component),
+            false => Module::from_binary(engine, binary).map(Self::Core),
+        }
+    }
+
+    fn serialize(&self) -> wasmtime::Result<Vec<u8>> {
+        match self {
+            Self::Core(module) => module.serialize(),
+            Self::Component(component) => component.serialize(),
+        }
     }
 
     fn link(self, engine: &wasmtime::Engine, linkers: &Linkers, file: &ModuleFile) -> Result<Program, ImageError> {
