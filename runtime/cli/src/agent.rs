@@ -67,6 +67,8 @@ impl Agent {
     /// Runs until it is told to end.
     pub(crate) fn run(self) -> Result<ExitCode> {
         self.log();
+        // What it makes has the modes that it says, and what guests make those that they have everywhere, whoever started it.
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
         let file = self.file()?;
         file.gates().1.iter().for_each(|warning| tracing::warn!("{warning}"));
         let config = self.device(&file)?;

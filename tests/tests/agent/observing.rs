@@ -1,7 +1,10 @@
 //! How the agent shows itself to those who watch it: checks, events of the node, its lease, figures.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use husk_core::io::Urgency;
+use husk_store::{Boot, Options, Store};
 use serde_json::{Value, json};
 
 use crate::husk::command;
@@ -80,6 +83,21 @@ fn the_node_has_events_and_a_lease() {
     let described = describe.output().expect("husk starts");
     let described = String::from_utf8_lossy(&described.stdout).into_owned();
     assert!(described.contains("StateSetAside") && described.contains("NodeReady"), "{described}");
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_told_and_costs_no_other_pod() {
+    let mut world = World::new(&[]);
+    world.create("web", &shell("sleep 100000"));
+    let before = world.running("web");
+    world.kill();
+    let boot = Boot { id: String::new(), uptime: Duration::ZERO };
+    let opened = Store::open(&world.path("data/state.redb"), Options::new(boot)).expect("it opens");
+    opened.store.persist(opened.now, "of-nobody", vec![0xff; 9], Urgency::Soon);
+    opened.store.close(opened.now).expect("written");
+    world.start();
+    world.event("edge-7", "StateUnreadable", "pod of-nobody: ");
+    assert_eq!(world.running("web")["metadata"]["uid"], before["metadata"]["uid"]);
 }
 
 /// A sample: its labels and its value.

@@ -37,6 +37,21 @@ fn with_data(mut spec: Value) -> Value {
     spec
 }
 
+#[test]
+fn modes_are_the_same_whatever_umask_the_agent_was_started_with() {
+    let mut world = World::without_agent(&[]);
+    world.under = &["sh", "-c", "umask 077; exec \"$0\" \"$@\""];
+    world.start();
+    let mut spec = with_data(shell("cat /etc/hosts > /data/hosts && cat /etc/hostname > /data/hostname; sleep 1000"));
+    spec["securityContext"] = json!({"runAsUser": 1000, "fsGroup": 3000});
+    world.create("web", &spec);
+    let pod = world.running("web");
+    let name = volume(&world, &pod, "data").join("hostname");
+    let read = |_: &World| fs::read_to_string(&name).ok().filter(|read| read == "web\n");
+    world.until("it has read what it was given", read);
+    assert_eq!(fs::metadata(&name).expect("it is there").permissions().mode() & 0o777, 0o644);
+}
+
 // spec: META-06
 #[test]
 fn files_are_made_and_opened_as_whom_the_pod_runs_as() {
