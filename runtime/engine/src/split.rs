@@ -9,7 +9,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use wasm_encoder::{BlockType, Encode, Function, InstructionSink, MemArg, RawSection, ValType};
-use wasmparser::{BinaryReader, CodeSectionReader, ElementItems, Operator, SectionLimited, TypeRef};
+use wasmparser::{
+    BinaryReader, CodeSectionReader, ElementItems, Operator, SectionLimited, TypeRef, Validator, WasmFeatures,
+};
 
 /// Bytes, or elements of a table, that are moved at once: so few that nobody waits for them, and so many that a loop costs nothing.
 const PIECE: u32 = 64 * 1024;
@@ -38,7 +40,12 @@ type Result<T, E = SplitError> = std::result::Result<T, E>;
 
 /// A module or component that does the same in pieces; none if it has nothing to split. What is valid can be split.
 pub(crate) fn split(binary: &[u8]) -> Result<Option<Vec<u8>>> {
-    split_by(binary, PIECE, 0)
+    let pieces = split_by(binary, PIECE, 0)?;
+    if pieces.is_some() {
+        // What is added is there for whoever names it, so it has to be valid without. Which features there are is the compiler's affair.
+        Validator::new_with_features(WasmFeatures::all()).validate_all(binary)?;
+    }
+    Ok(pieces)
 }
 
 /// Layer and version of the binary format say it: 1 is a core module, 0x1_000d a component.

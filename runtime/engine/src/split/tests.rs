@@ -128,7 +128,10 @@ proptest! {
         binary.truncate(length.index(binary.len() * 4));
         let is_valid = Module::validate(&ENGINE, &binary).is_ok();
         match split(&binary) {
-            Ok(Some(pieces)) => prop_assert_eq!(Module::validate(&ENGINE, &pieces).is_ok(), is_valid),
+            Ok(Some(pieces)) => {
+                let of_pieces = Module::validate(&ENGINE, &pieces);
+                prop_assert_eq!(of_pieces.is_ok(), is_valid, "{:?} {:?}", of_pieces, Module::validate(&ENGINE, &binary));
+            }
             Ok(None) => {}
             Err(error) => prop_assert!(!is_valid, "{}", error),
         }
@@ -227,6 +230,18 @@ fn what_no_toolchain_makes_is_refused() {
     // As many functions as there are numbers, and one more.
     let functions = [Section::FUNCTIONS, 5, 0xff, 0xff, 0xff, 0xff, 0x0f];
     assert!(matches!(split(&sections(&functions, 2)), Err(SplitError::TooMuch)));
+}
+
+#[test]
+fn nobody_can_name_what_is_added() {
+    let text = r#"(module (memory 1)
+        (func (param i32) (memory.fill (i32.const 0) (i32.const 0) (local.get 0))) (export "x" (func 0)))"#;
+    let mut binary = wat::parse_str(text).expect("text");
+    assert!(split(&binary).is_ok_and(|pieces| pieces.is_some()));
+    let export = [1, b'x', 0, 0];
+    let at = binary.windows(4).position(|four| four == export).expect("the export");
+    binary[at + 3] = 1;
+    assert!(matches!(split(&binary), Err(SplitError::Unreadable(error)) if error.message().contains("out of bounds")));
 }
 
 /// Two imports can be the same memory, or table, under two indices.
