@@ -15,8 +15,9 @@ const MAX_MEMORY: u64 = 4 << 30;
 /// Linear memories that one guest may create. Each reserves 4 GiB of address space, and toolchains make one per module.
 const MAX_MEMORIES: usize = 16;
 
-/// Elements that one table may have, as in browsers: a table grows by one instruction, which nobody can be asked in.
-const MAX_ELEMENTS: usize = 10_000_000;
+/// Elements that one table may have, of which toolchains make one per function at most. A table grows by one instruction, which nobody can
+/// be asked in.
+const MAX_ELEMENTS: usize = 1 << 20;
 
 /// Instances, and tables, that one guest may create: more than toolchains make, few enough to bound the node.
 const MAX_PARTS: usize = 256;
