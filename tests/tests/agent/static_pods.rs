@@ -53,6 +53,35 @@ fn pods_from_files_go_on_after_a_crash_and_end_if_their_file_went_meanwhile() {
     world.gone("goes-edge-7");
 }
 
+// spec: META-12, NODE-05
+#[test]
+fn images_beside_a_manifest_are_found_after_a_crash_as_well() {
+    let mut world = World::new(&[]);
+    let folder = world.path("manifests");
+    let guest = r#"(module (memory (export "memory") 1) (func (export "_start") (loop (br 0))))"#;
+    std::fs::write(folder.join("app.wat"), guest).expect("written");
+    std::fs::create_dir(folder.join("site")).expect("a folder");
+    std::fs::write(folder.join("site/page"), "beside\n").expect("written");
+    let containers = "  - {name: app, image: ./app.wat}
+  - name: reader
+    image: busybox
+    command: [sh, -c, cat /site/page && sleep 1000]
+    volumeMounts: [{name: site, mountPath: /site}]
+  volumes:
+  - {name: site, image: {reference: ./site}}
+";
+    let (head, _) = MANIFEST.split_once("  - {name: app").expect("a container");
+    write(&world, "beacon.yaml", &format!("{head}{containers}"));
+    let before = world.running("beacon-edge-7");
+    world.kill();
+    world.start();
+    let after = world.running("beacon-edge-7");
+    assert_eq!(before["metadata"]["uid"], after["metadata"]["uid"]);
+    for status in after["status"]["containerStatuses"].as_array().expect("containers") {
+        assert_eq!(status["restartCount"], 1, "{after}");
+    }
+}
+
 // spec: NODE-04
 #[test]
 fn a_state_that_is_garbage_is_set_aside_and_pods_from_files_run() {

@@ -28,13 +28,28 @@ pub(super) struct Before {
     pub(super) from_files: Vec<Pod>,
 }
 
+/// The folders that images of pods are relative to.
+#[derive(Clone, Copy)]
+pub(super) struct Bases<'a> {
+    /// Of pods of the API, which have no file: the data folder.
+    pub(super) data_dir: &'a Path,
+    /// Of pods from files: that of the manifests, if there is one.
+    pub(super) manifests: Option<&'a Path>,
+}
+
+impl Bases<'_> {
+    fn of(self, object: &Value) -> PathBuf {
+        self.manifests.filter(|_| is_from_file(object)).unwrap_or(self.data_dir).to_owned()
+    }
+}
+
 /// Puts records and objects together.
 pub(super) async fn gather(
     objects: &Objects,
     store: &Store,
     now: Instant,
     records: Vec<PodRecord>,
-    data_dir: &Path,
+    bases: Bases<'_>,
     wall: &Wall,
 ) -> Before {
     let page = match objects.list(&PODS.scope(None)).await {
@@ -69,7 +84,7 @@ pub(super) async fn gather(
             // What the node says of it may be no more than that it is gone, and somebody's finalizer keeps the object.
             show(objects, &record, &object, wall).await;
         }
-        before.restored.push(Restored { record, pod, base: data_dir.to_owned() });
+        before.restored.push(Restored { record, pod, base: bases.of(&object) });
         before.objects.push(object);
     }
     for object in by_uid.into_values().filter(|object| !object["metadata"]["deletionTimestamp"].is_null()) {
@@ -80,7 +95,7 @@ pub(super) async fn gather(
         }
         before.objects.push(object);
     }
-    remove_leftovers(data_dir, &before.restored);
+    remove_leftovers(bases.data_dir, &before.restored);
     before
 }
 

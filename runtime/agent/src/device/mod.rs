@@ -33,6 +33,7 @@ use husk_store::{OpenError, Opened, Options, Store};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use self::before::Bases;
 use self::health::Health;
 use self::node_facts::NodeFactsKeeper;
 use self::pods::Pods;
@@ -176,7 +177,9 @@ impl Device {
             .with("events", Arc::new(Memory::default()))
             .with("leases.coordination.k8s.io", Arc::new(Memory::new(LEASES)));
         let wall = Arc::new(WallClock::new(clock));
-        let before = before::gather(&objects, &store, now, of_before, &data_dir, &wall.now()).await;
+        let manifests = config.static_pods.as_ref().map(|from| &*from.folder);
+        let bases = Bases { data_dir: &data_dir, manifests };
+        let before = before::gather(&objects, &store, now, of_before, bases, &wall.now()).await;
 
         let references = Arc::new(StoredReferences::new(store.clone()));
         let keeper = Arc::new(Records::new(store.clone(), clock, health.clone()));
