@@ -5,6 +5,7 @@
 mod containers;
 mod disks;
 mod sandboxes;
+mod views;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,9 +15,9 @@ use std::time;
 use husk_api::{core_meta, core_spec};
 use husk_core::event::EventKind;
 use husk_core::io::{Hook, InstanceRef, PodUid, Urgency};
-use husk_core::spec::ProbeKind;
 use husk_core::{Action, Input, Instant, Node, NodeConfig};
 use husk_engine::{Container, Engine, StartError};
+use k8s_openapi::api::core::v1::LinuxContainerUser;
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
@@ -31,7 +32,7 @@ use crate::instance::{self, MessagePolicy};
 use crate::local::{AgentConfig, Continuation, Keeper, PodState, Restored, pod_folder};
 use crate::logs::Logs;
 use crate::metrics::Metrics;
-use crate::notice::{ContainerView, Notice};
+use crate::notice::Notice;
 use crate::pod::{LocalPod, Work};
 use crate::probes::Turns;
 use crate::sandbox::{Ground, Sandbox};
@@ -70,7 +71,7 @@ enum Answer {
     /// A hook ran, or not.
     Hook { instance: InstanceRef, hook: Hook, result: Result<Option<Remark>, String> },
     /// An instance was made, or not. It runs only when the core knows of it: who is told to stop then is stopped as it wants to be.
-    Created { instance: InstanceRef, version: u64, result: Result<Container, StartError> },
+    Created { instance: InstanceRef, version: u64, result: Result<(Container, LinuxContainerUser), StartError> },
     /// The volumes of running pods are up to date.
     Updated,
     /// Images were collected; what is wrong with that.
@@ -250,14 +251,8 @@ impl Driver {
             // Who asked may have given up.
             Command::Answer(reply) => drop(reply.send(())),
             Command::Look(reply) => {
-                let pods = self.pods.iter().map(|(uid, local)| PodState {
-                    uid: uid.clone(),
-                    pod: local.pod.clone(),
-                    status: self.node.status(uid).cloned().map(Arc::new),
-                    deletion: self.node.deletion(uid),
-                });
                 // Who asked may have given up.
-                let _ = reply.send(pods.collect());
+                let _ = reply.send(self.states());
             }
         }
     }
@@ -306,10 +301,15 @@ impl Driver {
         }
     }
 
-    fn created(&mut self, instance: InstanceRef, version: u64, result: Result<Container, StartError>) {
+    fn created(
+        &mut self,
+        instance: InstanceRef,
+        version: u64,
+        result: Result<(Container, LinuxContainerUser), StartError>,
+    ) {
         let slot = self.instances.remove(&instance);
-        let container = match result {
-            Ok(container) => container,
+        let (container, user) = match result {
+            Ok(created) => created,
             Err(StartError { reason, message, .. }) => {
                 if let Some(local) = self.pods.get_mut(&instance.pod) {
                     local.wants = true;
@@ -327,6 +327,9 @@ impl Driver {
         self.logs.started(&instance, &container);
         self.instances.insert(instance.clone(), Slot::Running(container.clone()));
         let id = container.id().to_owned();
+        if let Some(local) = self.pods.get_mut(&instance.pod) {
+            local.users.insert(instance.container.to_string(), user);
+        }
         self.fact(Input::Started { instance: instance.clone(), id });
         container.start();
         let definition = self.pods.get(&instance.pod).and_then(|local| local.container(&instance.container));
@@ -407,19 +410,6 @@ impl Driver {
             }
             Action::Record { event } => self.tell(Notice::Event { at: self.now(), event: Arc::new(event) }),
         }
-    }
-
-    fn status_of(&self, pod: PodUid) -> Option<Notice> {
-        let (status, spec) = (self.node.status(&pod)?, self.node.spec(&pod)?);
-        let views = spec.all_containers().map(|(_, container)| {
-            let kinds = ProbeKind::ALL.into_iter().filter(|kind| container.probe(*kind).is_some());
-            let verdicts = kinds.map(|kind| (kind, self.node.probe_verdict(&pod, &container.name, kind))).collect();
-            let name = container.name.clone();
-            ContainerView { verdicts, back_off_until: self.node.retry_at(&pod, &name), name }
-        });
-        let views = views.collect();
-        let (status, deletion) = (Arc::new(status.clone()), self.node.deletion(&pod));
-        Some(Notice::Status { at: self.now(), status, deletion, views, pod })
     }
 
     fn tell(&self, notice: Notice) {

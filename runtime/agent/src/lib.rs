@@ -33,6 +33,7 @@ mod static_pods;
 mod target_view;
 mod upkeep;
 mod users;
+mod view;
 mod volumes;
 
 pub use backend::Containers;
@@ -44,9 +45,10 @@ pub use images::{
 };
 pub use local::{AgentConfig, AgentError, Continuation, Keeper, LocalNode, NodeLimits, PodHandle, PodState, Restored};
 pub use metrics::Metrics;
-pub use notice::{ContainerView, Notice};
+pub use notice::Notice;
 pub use open_files::check_open_files;
 pub use paths::{default_data_dir, default_socket};
 pub use preflight::Trouble;
 pub use references::{MemoryReferences, References};
 pub use static_pods::{StaticPods, StaticPodsConfig};
+pub use view::ContainerView;

@@ -33,6 +33,7 @@ use crate::preflight::{self, Trouble};
 use crate::references::References;
 use crate::sandbox::Ground;
 use crate::users::{IDS_PER_POD, PODS, Users};
+use crate::view::ContainerView;
 
 /// What containers of an agent that was killed left behind is removed when this one has long been at work.
 const LEFTOVERS_AFTER: Duration = Duration::from_secs(60);
@@ -145,6 +146,8 @@ pub struct PodState {
     pub pod: Arc<Pod>,
     /// Its status; none once it is gone for those who watch.
     pub status: Option<Arc<PodStatus>>,
+    /// What the status doesn't say, by container.
+    pub views: Arc<[ContainerView]>,
     /// Its deletion, if it is being deleted.
     pub deletion: Option<Deletion>,
 }

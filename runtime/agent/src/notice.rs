@@ -6,8 +6,9 @@ use husk_core::Instant;
 use husk_core::deletion::Deletion;
 use husk_core::event::{Event, EventKind};
 use husk_core::io::PodUid;
-use husk_core::spec::ProbeKind;
 use husk_core::status::PodStatus;
+
+use crate::view::ContainerView;
 
 /// Something that happened, mostly to a pod.
 #[derive(Clone, Debug)]
@@ -62,15 +63,4 @@ pub enum Notice {
         /// When.
         at: Instant,
     },
-}
-
-/// What people want to see of a container beyond its status.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ContainerView {
-    /// Its name.
-    pub name: String,
-    /// Verdicts of its probes, those that are configured.
-    pub verdicts: Vec<(ProbeKind, Option<bool>)>,
-    /// When its back-off ends, if it waits for that.
-    pub back_off_until: Option<Instant>,
 }

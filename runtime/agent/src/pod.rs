@@ -8,7 +8,7 @@ use std::sync::Arc;
 use husk_core::io::{Hook, InstanceRef};
 use husk_core::spec::{ProbeKind, Resources};
 use husk_engine::Log;
-use k8s_openapi::api::core::v1::{Container, HostIP, LifecycleHandler, Pod, PodIP, PodSpec, Probe};
+use k8s_openapi::api::core::v1::{Container, HostIP, LifecycleHandler, LinuxContainerUser, Pod, PodIP, PodSpec, Probe};
 
 use crate::addresses::Address;
 use crate::debugging::ephemeral_containers;
@@ -29,6 +29,8 @@ pub(crate) struct LocalPod {
     pub(crate) logs: BTreeMap<String, Log>,
     /// Images that are there, by container.
     pub(crate) images: BTreeMap<String, Found>,
+    /// Whom its containers act as, by container, since this agent has started them.
+    pub(crate) users: BTreeMap<String, LinuxContainerUser>,
     /// The address that it had before the agent started.
     pub(crate) reserved: Option<Address>,
     /// What was made for it.
@@ -67,6 +69,7 @@ impl LocalPod {
             base,
             logs,
             images: BTreeMap::new(),
+            users: BTreeMap::new(),
             reserved: None,
             sandbox: None,
             wants: false,
@@ -158,7 +161,7 @@ impl LocalPod {
 }
 
 /// The init and app containers of a pod, in this order. Those that are ephemeral are no `Container`s.
-fn containers(spec: Option<&PodSpec>) -> impl Iterator<Item = &Container> {
+pub(crate) fn containers(spec: Option<&PodSpec>) -> impl Iterator<Item = &Container> {
     let init = spec.into_iter().flat_map(|spec| spec.init_containers.iter().flatten());
     init.chain(spec.into_iter().flat_map(|spec| &spec.containers))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use husk_core::spec::Resources;
 use husk_engine::{ContainerConfig, Image, StartError};
-use k8s_openapi::api::core::v1::{Container, Pod};
+use k8s_openapi::api::core::v1::{Container, LinuxContainerUser, Pod};
 
 use crate::logs::Output;
 use crate::node_files;
@@ -30,6 +30,15 @@ pub(crate) struct Start {
     pub(crate) target: Option<Target>,
 }
 
+/// All that a start needs, looked up.
+pub(crate) struct Prepared {
+    pub(crate) config: ContainerConfig,
+    /// What it is shown of its target.
+    pub(crate) view: Option<TargetView>,
+    /// Whom it acts as, as people see it.
+    pub(crate) user: LinuxContainerUser,
+}
+
 /// A container that another one looks into.
 pub(crate) struct Target {
     pub(crate) container: Container,
@@ -40,13 +49,13 @@ pub(crate) struct Target {
 
 impl Start {
     /// Looks up all that it needs, on disk as well.
-    pub(crate) fn config(self, ground: &Ground) -> Result<(ContainerConfig, Option<TargetView>), StartError> {
+    pub(crate) fn config(self, ground: &Ground) -> Result<Prepared, StartError> {
         self.find(ground).map_err(|message| StartError { reason: "CreateContainerConfigError", message })
     }
 
-    fn find(self, ground: &Ground) -> Result<(ContainerConfig, Option<TargetView>), String> {
+    fn find(self, ground: &Ground) -> Result<Prepared, String> {
         let Self { pod, container, image, sandbox, allocated, target } = self;
-        let owner = ground.users.owner(&pod, &container, image.user(), sandbox.users)?;
+        let whom = ground.users.whom(&pod, &container, image.user(), sandbox.users)?;
         let ip = sandbox.address.ip();
         let (said, hostname) = node_files::identity(&pod, CLUSTER_DOMAIN)?;
         let sources = Sources::new(&pod, ground, Some(&sandbox.volumes));
@@ -62,7 +71,7 @@ impl Start {
         mounts.extend(view.iter().flat_map(|view| view.mounts(&mounts)).collect::<Vec<_>>());
         let mut config = ContainerConfig::new(image);
         config.mounts = mounts;
-        config.owner = owner;
+        config.owner = whom.owner;
         config.command = process.command;
         config.args = process.args;
         config.env = process.env;
@@ -76,7 +85,7 @@ impl Start {
         config.stdin = container.stdin.unwrap_or(false);
         config.tty = container.tty.unwrap_or(false);
         config.memory_limit = allocated.as_ref().and_then(memory_limit);
-        Ok((config, view))
+        Ok(Prepared { config, view, user: whom.shown })
     }
 }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use husk_engine::Owner;
-use k8s_openapi::api::core::v1::{Container, Pod};
+use k8s_openapi::api::core::v1::{Container, LinuxContainerUser, Pod};
 
 use crate::security::{self, Wanted};
 
@@ -43,6 +43,15 @@ pub(crate) struct Users {
 pub(crate) struct UserRange {
     first: u32,
     last: u32,
+}
+
+/// Who a container is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Whom {
+    /// Among the users of the machine; none if it is the node's own user.
+    pub(crate) owner: Option<Owner>,
+    /// As people see it, by the ids of the pod.
+    pub(crate) shown: LinuxContainerUser,
 }
 
 /// Who the volumes of a pod belong to.
@@ -87,15 +96,21 @@ impl Users {
         Ok(free)
     }
 
-    /// Who a container is among the users of the machine; none if it is the node's own user. `image_user` is what its image says
-    /// ([`Image::user`](husk_engine::Image::user)). An error is for a person, in upstream's words where it has them.
-    pub(crate) fn owner(
+    /// Who a container is as people see it, if that can be said without its image.
+    pub(crate) fn of_manifest(&self, pod: &Pod, container: &Container) -> Option<LinuxContainerUser> {
+        let decides = !self.may_give || security::wanted_user(pod, container).user.is_some();
+        decides.then(|| self.whom(pod, container, None, None).ok().map(|whom| whom.shown)).flatten()
+    }
+
+    /// Who a container is. `image_user` is what its image says ([`Image::user`](husk_engine::Image::user)). An error is for a person,
+    /// in upstream's words where it has them.
+    pub(crate) fn whom(
         &self,
         pod: &Pod,
         container: &Container,
         image_user: Option<&str>,
         range: Option<UserRange>,
-    ) -> Result<Option<Owner>, String> {
+    ) -> Result<Whom, String> {
         let Wanted { user, group } = security::wanted_user(pod, container);
         let not_root = security::must_not_be_root(pod, container);
         let of_image = image_user.filter(|_| user.is_none()).map(of_image);
@@ -124,8 +139,14 @@ impl Users {
             (None, None) if not_root => (NOBODY, group.unwrap_or(NOBODY)),
             (None, _) => (0, group.unwrap_or(0)),
         };
-        if !self.may_give || (user, group, range) == (0, 0, None) {
-            return Ok(None);
+        if !self.may_give {
+            return Ok(Whom { owner: None, shown: node_user() });
+        }
+        // As container runtimes show them: its own group is one of them.
+        let more = security::more_groups(pod).map(|(_, id)| id);
+        let shown = user_and_groups(user, group, more);
+        if (user, group, range) == (0, 0, None) {
+            return Ok(Whom { owner: None, shown });
         }
         let of_machine = |field: &str, id: i64| {
             let id = u32::try_from(id).map_err(|_| format!("{field}: {id} is no id of a user"))?;
@@ -137,12 +158,35 @@ impl Users {
             }
         };
         let groups = security::more_groups(pod).map(|(field, id)| of_machine(field, id));
-        Ok(Some(Owner {
+        let owner = Owner {
             user: of_machine("runAsUser", user)?,
             group: of_machine("runAsGroup", group)?,
             groups: groups.collect::<Result<_, _>>()?,
-        }))
+        };
+        Ok(Whom { owner: Some(owner), shown })
     }
+}
+
+/// The user that the node is, as whom its guests use files if it can give none away.
+fn node_user() -> LinuxContainerUser {
+    let more = rustix::process::getgroups().unwrap_or_default();
+    let id = |id: u32| i64::from(id);
+    user_and_groups(
+        id(rustix::process::geteuid().as_raw()),
+        id(rustix::process::getegid().as_raw()),
+        more.into_iter().map(|group| id(group.as_raw())),
+    )
+}
+
+/// Its own group is the first of its groups, and none is there twice.
+fn user_and_groups(uid: i64, gid: i64, more: impl Iterator<Item = i64>) -> LinuxContainerUser {
+    let mut groups = vec![gid];
+    for group in more {
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    LinuxContainerUser { uid, gid, supplemental_groups: Some(groups) }
 }
 
 /// User and group that an image names; the name if it isn't a number.

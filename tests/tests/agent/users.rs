@@ -129,6 +129,66 @@ fn who_is_not_to_be_root_and_names_nobody_is_nobody() {
     assert_eq!(owner(&made), if is_root() { (65_534, 65_534) } else { own() });
 }
 
+/// `user.linux` and `volumeMounts` of a container.
+fn shown(pod: &Value, list: &str, n: usize) -> (Value, Value) {
+    let status = &pod["status"][list][n];
+    (status["user"]["linux"].clone(), status["volumeMounts"].clone())
+}
+
+// spec: STATE-05
+#[test]
+fn a_status_says_whom_a_container_acts_as_and_what_it_mounts() {
+    let mut world = World::new(&[]);
+    let mut spec = with_data(shell("sleep 1000"));
+    spec["securityContext"] =
+        json!({"runAsUser": 1000, "runAsGroup": 2000, "fsGroup": 3000, "supplementalGroups": [4000]});
+    spec["containers"][0]["volumeMounts"] = json!([
+        {"name": "data", "mountPath": "/data"},
+        {"name": "data", "mountPath": "/plain", "readOnly": true},
+        {"name": "data", "mountPath": "/all", "readOnly": true, "recursiveReadOnly": "IfPossible"},
+    ]);
+    // It waits for an image that nobody has: nobody is it, and what it would mount is known.
+    let waiting = json!({
+        "name": "waiting", "image": "nobody-has-it", "imagePullPolicy": "Never",
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    });
+    let once = json!({"name": "once", "image": "busybox", "command": ["true"], "securityContext": {"runAsUser": 7}});
+    spec["initContainers"] = json!([once]);
+    spec["containers"] = json!([spec["containers"][0], waiting]);
+    world.create("web", &spec);
+    let runs = |pod: &Value| !pod["status"]["containerStatuses"][0]["state"]["running"].is_null();
+    let pod = world.pod_until("web", runs);
+    let (user, group) = own();
+    let mounted = json!({"name": "data", "mountPath": "/data"});
+    let expected = |mine: Value, own_group: u32| match is_root() {
+        true => mine,
+        false => json!({"uid": user, "gid": own_group}),
+    };
+    let without_more = |mut linux: Value| {
+        if !is_root() {
+            linux.as_object_mut().expect("a user").remove("supplementalGroups").expect("some groups");
+        }
+        linux
+    };
+    let check = |pod: &Value| {
+        let (linux, mounts) = shown(pod, "containerStatuses", 0);
+        let mine = json!({"uid": 1000, "gid": 2000, "supplementalGroups": [2000, 3000, 4000]});
+        assert_eq!(without_more(linux), expected(mine, group));
+        let plain = json!({"name": "data", "mountPath": "/plain", "readOnly": true, "recursiveReadOnly": "Disabled"});
+        let all = json!({"name": "data", "mountPath": "/all", "readOnly": true, "recursiveReadOnly": "Enabled"});
+        assert_eq!(mounts, json!([mounted, plain, all]));
+        assert_eq!(shown(pod, "containerStatuses", 1), (Value::Null, json!([mounted])));
+        let (linux, mounts) = shown(pod, "initContainerStatuses", 0);
+        let mine = json!({"uid": 7, "gid": 2000, "supplementalGroups": [2000, 3000, 4000]});
+        assert_eq!((without_more(linux), mounts), (expected(mine, group), Value::Null));
+    };
+    check(&pod);
+    // What an init container was is not forgotten by an agent that never saw it.
+    world.kill();
+    world.start();
+    check(&world.pod_until("web", runs));
+}
+
 // spec: META-07
 #[test]
 fn a_pod_without_the_machine_s_users_has_a_range_of_its_own() {
@@ -143,6 +203,10 @@ fn a_pod_without_the_machine_s_users_has_a_range_of_its_own() {
         let pod = world.running(name);
         let data = volume(world, &pod, "data");
         world.until("it has written", |_| data.join("done").exists().then_some(()));
+        if is_root() {
+            let asked = json!(pod["spec"]["securityContext"]["runAsUser"].as_i64().unwrap_or(0));
+            assert_eq!(shown(&pod, "containerStatuses", 0).0["uid"], asked, "the pod's own ids are shown");
+        }
         (owner(&data), owner(&data.join("made")))
     };
     let (first, second) = (range(&mut world, "first"), range(&mut world, "second"));

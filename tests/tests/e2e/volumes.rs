@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
+use serde_json::json;
+
 use crate::husk::{BAD_INPUT, Ended, FAILED, SUCCEEDED, run_text};
 
 const OBJECTS: &str = "
@@ -187,7 +189,7 @@ fn modes_and_owners_are_as_asked_for() {
     assert_eq!(run.finish().code, Some(SUCCEEDED));
 }
 
-// spec: META-05
+// spec: META-05, STATE-05
 #[test]
 fn paths_of_the_host_are_what_their_type_says() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -214,6 +216,8 @@ echo by the guest > /made/guest; echo changed > /etc/one/file; echo new > /new; 
     let ended = crate::husk::run(&path, &["--data-dir", folder.path().join("data").to_str().expect("text")]);
     let log: Vec<&str> = said(&ended).into_iter().filter(|line| !line.starts_with("sh:")).collect();
     assert_eq!(log, ["of the host", "of the host", "of the host", "refused"]);
+    let mounted = json!({"name": "folder", "mountPath": "/folder", "readOnly": true, "recursiveReadOnly": "Enabled"});
+    assert_eq!(ended.container("app")["volumeMounts"][0], mounted);
     let text = |name: &str| fs::read_to_string(folder.path().join(name)).expect("there");
     assert_eq!(
         (text("file"), text("new"), text("made/deep/guest")),

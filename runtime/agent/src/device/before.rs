@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use husk_api::Wall;
 use husk_apiserver::{Objects, PODS, Shared, StorageError};
@@ -14,8 +15,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
 
-use super::pod_object::{self, is_from_file, key_of, uid_of};
+use super::pod_object::{self, State, is_from_file, key_of, uid_of};
 use crate::local::{Restored, pod_folder};
+use crate::view::ContainerView;
 
 /// What a new run begins with.
 #[derive(Default)]
@@ -82,7 +84,7 @@ pub(super) async fn gather(
         }
         if record.is_leaving() && record.status().phase.is_terminal() {
             // What the node says of it may be no more than that it is gone, and somebody's finalizer keeps the object.
-            show(objects, &record, &object, wall).await;
+            show(objects, &record, (&pod, &object), wall).await;
         }
         before.restored.push(Restored { record, pod, base: bases.of(&object) });
         before.objects.push(object);
@@ -100,12 +102,13 @@ pub(super) async fn gather(
 }
 
 /// Shows a pod as it ended.
-async fn show(objects: &Objects, record: &PodRecord, object: &Shared, wall: &Wall) {
+async fn show(objects: &Objects, record: &PodRecord, (pod, object): (&Pod, &Shared), wall: &Wall) {
     let is_static = is_from_file(object);
     let key = key_of(object);
-    let shown = objects.update(&key, |object| {
-        uid_of(object) == *record.uid() && pod_object::show(object, record.status(), None, is_static, wall)
-    });
+    let views = ContainerView::of_ended(pod.spec.as_ref());
+    let state = State { status: Arc::new(record.status().clone()), views, deletion: None };
+    let shown = objects
+        .update(&key, |object| uid_of(object) == *record.uid() && pod_object::show(object, &state, is_static, wall));
     if let Err(error) = shown.await {
         tracing::error!(pod = %record.uid(), %error, "how a pod ended can't be shown");
     }

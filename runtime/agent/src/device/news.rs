@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use husk_core::deletion::Deletion;
 use husk_core::event::Event;
 use husk_core::io::PodUid;
-use husk_core::status::PodStatus;
 use tokio::time::Instant;
 
 use super::node_events::Remark;
+use super::pod_object::State;
 use crate::notice::Notice;
 
 /// A disk that says nothing keeps nobody from seeing what is: after that time it is shown all the same. Records wait for each other
@@ -30,7 +29,7 @@ pub(super) struct News {
 
 /// The newest that is known of a pod and not written yet.
 pub(super) struct OfPod {
-    pub(super) status: Option<(Arc<PodStatus>, Option<Deletion>)>,
+    pub(super) state: Option<State>,
     pub(super) events: Vec<Arc<Event>>,
     pub(super) is_gone: bool,
     pub(super) is_forgotten: bool,
@@ -44,7 +43,7 @@ impl News {
     pub(super) fn take(&mut self, notice: Notice) {
         match notice {
             Notice::Event { event, .. } => self.of(event.pod.clone()).events.push(event),
-            Notice::Status { pod, status, deletion, .. } => self.of(pod).status = Some((status, deletion)),
+            Notice::Status { pod, status, views, deletion, .. } => self.state(&pod, State { status, views, deletion }),
             Notice::Gone { pod, .. } => self.of(pod).is_gone = true,
             Notice::Forgotten { pod, .. } => self.of(pod).is_forgotten = true,
             Notice::Node { kind, reason, message, .. } => self.of_node.push((kind, reason, message)),
@@ -53,8 +52,8 @@ impl News {
     }
 
     /// A pod is like this now.
-    pub(super) fn state(&mut self, pod: &PodUid, status: Arc<PodStatus>, deletion: Option<Deletion>) {
-        self.of(pod.clone()).status = Some((status, deletion));
+    pub(super) fn state(&mut self, pod: &PodUid, state: State) {
+        self.of(pod.clone()).state = Some(state);
     }
 
     /// Nobody has heard of its end.
@@ -106,7 +105,7 @@ impl News {
 impl OfPod {
     fn new() -> Self {
         let until = Instant::now() + PATIENCE;
-        Self { status: None, events: Vec::new(), is_gone: false, is_forgotten: false, until, was_refused: false }
+        Self { state: None, events: Vec::new(), is_gone: false, is_forgotten: false, until, was_refused: false }
     }
 
     /// Is there more to do than to show something?

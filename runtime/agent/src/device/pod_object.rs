@@ -1,5 +1,7 @@
 //! What of a pod's object is the node's, and what is its clients'.
 
+use std::sync::Arc;
+
 use husk_api::{Wall, status_object};
 use husk_apiserver::{Key, PODS};
 use husk_core::deletion::Deletion;
@@ -10,8 +12,26 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
+use crate::local::PodState;
+use crate::view::ContainerView;
+
 /// Says that a pod comes from a file.
 const FROM_FILE: &str = "kubernetes.io/config.source";
+
+/// What the node says of a pod.
+pub(crate) struct State {
+    pub(crate) status: Arc<PodStatus>,
+    /// What the status doesn't say, by container.
+    pub(crate) views: Arc<[ContainerView]>,
+    pub(crate) deletion: Option<Deletion>,
+}
+
+impl State {
+    /// None of a pod that is gone for those who watch.
+    pub(crate) fn of(pod: &PodState) -> Option<Self> {
+        Some(Self { status: pod.status.clone()?, views: pod.views.clone(), deletion: pod.deletion })
+    }
+}
 
 /// Under which key a pod's object is kept.
 pub(crate) fn key_of(object: &Value) -> Key {
@@ -68,14 +88,11 @@ pub(crate) fn is_evicted(object: &Value) -> bool {
 }
 
 /// Writes what the node says into an object. Returns false if it said so already.
-pub(crate) fn show(
-    object: &mut Value,
-    status: &PodStatus,
-    deletion: Option<Deletion>,
-    is_static: bool,
-    wall: &Wall,
-) -> bool {
-    let Ok(mut new) = serde_json::to_value(status_object(status, wall)) else { return false };
+pub(crate) fn show(object: &mut Value, state: &State, is_static: bool, wall: &Wall) -> bool {
+    let State { status, views, deletion } = state;
+    let mut new = status_object(status, wall);
+    ContainerView::complete(views, &mut new);
+    let Ok(mut new) = serde_json::to_value(new) else { return false };
     let old = &object["status"];
     let conditions = |status: &Value| status["conditions"].as_array().cloned().unwrap_or_default();
     let of_clients: Vec<Value> = conditions(old).into_iter().filter(is_of_client).collect();

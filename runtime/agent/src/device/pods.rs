@@ -8,11 +8,9 @@ use std::time::Duration;
 
 use husk_apiserver::{Change, EventTimes, Key, Objects, PODS, Shared, StorageError};
 use husk_core::Input;
-use husk_core::deletion::Deletion;
 use husk_core::disruption::Disruption;
 use husk_core::event::Event;
 use husk_core::io::PodUid;
-use husk_core::status::PodStatus;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -21,7 +19,7 @@ use tokio::time::{Instant, sleep_until};
 use super::health::Health;
 use super::news::{News, OfPod};
 use super::node_events;
-use super::pod_object::{self, is_from_file, key_of, uid_of};
+use super::pod_object::{self, State, is_from_file, key_of, uid_of};
 use super::records::Records;
 use super::wall::WallClock;
 use crate::local::LocalNode;
@@ -134,8 +132,8 @@ impl Pods {
     async fn compare(&mut self, objects: &[Shared]) -> Result<(), StorageError> {
         let Some(states) = self.node.pods().await else { return Ok(()) };
         for state in &states {
-            if let Some(status) = &state.status {
-                self.heard.state(&state.uid, status.clone(), state.deletion);
+            if let Some(shown) = State::of(state) {
+                self.heard.state(&state.uid, shown);
             }
         }
         let there: HashMap<&PodUid, bool> = states.iter().map(|state| (&state.uid, state.status.is_some())).collect();
@@ -250,8 +248,8 @@ impl Pods {
 
     /// What was done is no news any more.
     async fn write_news(&mut self, uid: &PodUid, news: &mut OfPod) -> Result<(), StorageError> {
-        if let Some((status, deletion)) = news.status.take() {
-            self.write_status(uid, &status, deletion).await?;
+        if let Some(state) = news.state.take() {
+            self.write_status(uid, &state).await?;
         }
         // Events first: their pod may be gone in the next moment.
         for event in std::mem::take(&mut news.events) {
@@ -280,19 +278,14 @@ impl Pods {
         Ok(())
     }
 
-    async fn write_status(
-        &mut self,
-        uid: &PodUid,
-        status: &PodStatus,
-        deletion: Option<Deletion>,
-    ) -> Result<(), StorageError> {
+    async fn write_status(&mut self, uid: &PodUid, state: &State) -> Result<(), StorageError> {
         if !self.known.contains_key(uid) && !self.make_mirror(uid).await? {
             return Ok(());
         }
         let Some(known) = self.known.get(uid) else { return Ok(()) };
         let wall = self.wall.now();
         let written = self.objects.update(&known.key, |object| {
-            uid_of(object) == *uid && pod_object::show(object, status, deletion, known.is_static, &wall)
+            uid_of(object) == *uid && pod_object::show(object, state, known.is_static, &wall)
         });
         written.await.map(drop)
     }
@@ -337,7 +330,7 @@ impl Pods {
         let Some(object) = pod_object::mirror(&state.pod) else { return Ok(false) };
         let key = key_of(&object);
         self.known.insert(uid.clone(), Known { key: key.clone(), is_static: true, is_over: false });
-        let Some(status) = state.status else { return Ok(true) };
+        let Some(state) = State::of(&state) else { return Ok(true) };
         match self.objects.create(&key, object).await {
             Ok(_) => {}
             // One of its name is still there: when that goes, this one's turn comes.
@@ -350,7 +343,7 @@ impl Pods {
             Err(error) => return Err(error),
         }
         let wall = self.wall.now();
-        let shown = self.objects.update(&key, |object| pod_object::show(object, &status, state.deletion, true, &wall));
+        let shown = self.objects.update(&key, |object| pod_object::show(object, &state, true, &wall));
         shown.await.map(|_| true)
     }
 }

@@ -12,6 +12,7 @@ use crate::images::NoImage;
 use crate::local::pod_folder;
 use crate::pod::LocalPod;
 use crate::probes::Target;
+use crate::start::Prepared;
 use crate::target_view::TargetView;
 use crate::{hooks, probes, start};
 
@@ -71,13 +72,12 @@ impl Driver {
             let config = config
                 .unwrap_or_else(|error| Err(StartError { reason: "CreateContainerError", message: error.to_string() }));
             let result = match config {
-                Ok((config, view)) => {
-                    let created = engine.create(config, log).await;
-                    if let (Ok(container), Some(view)) = (&created, view) {
+                Ok(Prepared { config, view, user }) => engine.create(config, log).await.map(|container| {
+                    if let Some(view) = view {
                         tokio::spawn(shown_while(container.clone(), view));
                     }
-                    created
-                }
+                    (container, user)
+                }),
                 Err(error) => Err(error),
             };
             Answer::Created { instance, version, result }

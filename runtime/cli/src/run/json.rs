@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
+use husk_agent::ContainerView;
 use husk_api::{Wall, status_object};
 use husk_core::event::EventKind;
 use jiff::Timestamp;
@@ -58,7 +59,11 @@ impl Reporter for Json {
                 });
                 ("event", rest)
             }
-            What::Status(status, _) => ("status", json!({ "status": status_object(status, &self.wall) })),
+            What::Status(status, views) => {
+                let mut status = status_object(status, &self.wall);
+                ContainerView::complete(views, &mut status);
+                ("status", json!({ "status": status }))
+            }
             What::Log(container, line) => {
                 let rest = json!({
                     "container": &**container,
