@@ -145,7 +145,7 @@ fn remove_leftovers(data_dir: &Path, restored: &[Restored]) {
     let used: HashSet<PathBuf> = restored.iter().map(|pod| pod_folder(data_dir, pod.record.uid())).collect();
     for path in entries.flatten().map(|entry| entry.path()) {
         if !used.contains(&path)
-            && let Err(error) = std::fs::remove_dir_all(&path)
+            && let Err(error) = husk_engine::remove_tree(&path)
         {
             tracing::warn!(folder = %path.display(), %error, "can't remove what is left of a pod");
         }

@@ -133,7 +133,7 @@ impl Driver {
 
 /// What of a pod is on the disk goes.
 pub(super) fn remove(folder: &Path) {
-    if let Err(error) = std::fs::remove_dir_all(folder)
+    if let Err(error) = husk_engine::remove_tree(folder)
         && error.kind() != std::io::ErrorKind::NotFound
     {
         tracing::warn!(folder = %folder.display(), %error, "can't remove the pod's folder");

@@ -8,7 +8,8 @@ use std::path::Path;
 use husk_core::quantity::Quantity;
 use k8s_openapi::api::core::v1::{EmptyDirVolumeSource, PodSpec, Volume};
 
-use super::{Volumes, inside, volumes};
+use super::usage::usage;
+use super::{Volumes, volumes};
 use crate::users::VolumeOwner;
 
 /// Makes the folder. What is there from before the node came back stays.
@@ -54,7 +55,7 @@ impl Limits {
     pub(crate) fn exceeded(&self, volumes: &Volumes) -> Option<String> {
         let over = self.0.iter().find(|limit| {
             let folder = volumes.made.get(&limit.volume);
-            folder.and_then(|made| inside::usage(&made.path).ok()).is_some_and(|bytes| bytes > limit.bytes)
+            folder.and_then(|made| usage(&made.path).ok()).is_some_and(|bytes| bytes > limit.bytes)
         })?;
         Some(format!("Usage of EmptyDir volume {:?} exceeds the limit {:?}. ", over.volume, over.text))
     }

@@ -75,34 +75,6 @@ pub(super) fn read_text(volume: &Path, path: &str) -> Option<String> {
     Some(text)
 }
 
-/// Bytes that a volume takes on disk. Links are not followed, and a file with several names counts once.
-pub(super) fn usage(volume: &Path) -> io::Result<u64> {
-    let mut seen = std::collections::HashSet::new();
-    let mut folders = vec![Dir::open_ambient_dir(volume, ambient_authority())?];
-    let mut bytes = 0;
-    while let Some(folder) = folders.pop() {
-        for entry in folder.entries()?.flatten() {
-            use cap_std::fs::MetadataExt as _;
-            // Gone meanwhile.
-            let Ok(about) = entry.metadata() else { continue };
-            if about.nlink() > 1 && !about.is_dir() && !seen.insert(about.ino()) {
-                continue;
-            }
-            bytes += about.blocks() * 512;
-            if about.is_dir()
-                && folders.len() < MAX_OPEN
-                && let Ok(below) = entry.open_dir()
-            {
-                folders.push(below);
-            }
-        }
-    }
-    Ok(bytes)
-}
-
-/// Folders that are open at once while a volume is measured; what is in more of them isn't counted.
-const MAX_OPEN: usize = 256;
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -174,25 +146,10 @@ mod tests {
                 }
                 let text = read_text(&volume, "a/b/env");
                 assert!(text.is_none() || text.as_deref() == Some("own"), "{text:?}");
-                let _ = usage(&volume);
+                let _ = super::super::usage::usage(&volume);
             }
             done.store(true, Ordering::Relaxed);
         });
         assert!(!outside.join("b/made").exists());
-    }
-
-    #[test]
-    fn what_a_volume_takes_is_counted_once_and_links_are_not_followed() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (volume, outside) = (folder.path().join("v"), folder.path().join("outside"));
-        fs::create_dir_all(volume.join("a/b")).expect("made");
-        fs::create_dir(&outside).expect("made");
-        fs::write(outside.join("big"), vec![7; 1 << 20]).expect("written");
-        symlink("../outside", volume.join("out")).expect("linked");
-        let empty = usage(&volume).expect("measured");
-        fs::write(volume.join("a/b/file"), vec![7; 256 << 10]).expect("written");
-        fs::hard_link(volume.join("a/b/file"), volume.join("again")).expect("linked");
-        let full = usage(&volume).expect("measured");
-        assert!((256 << 10..300 << 10).contains(&(full - empty)), "{empty} {full}");
     }
 }

@@ -13,6 +13,7 @@ mod files;
 mod host_path;
 mod image;
 mod inside;
+mod usage;
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
