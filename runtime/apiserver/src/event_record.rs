@@ -1,12 +1,15 @@
 //! Events of the core as objects: bounded, one object for a series.
 
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::time;
 
 use husk_core::Instant;
 use husk_core::event::{Event, EventKind};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::event_correlator::{Compared, Verdict, hash};
 use crate::incoming::now;
 use crate::objects::Objects;
 use crate::resources::{EVENTS, NAMESPACES};
@@ -28,8 +31,17 @@ pub struct EventTimes {
     pub last: Timestamp,
 }
 
+/// What an event is about.
+#[derive(Clone, Copy, Debug)]
+pub enum Involved<'a> {
+    /// A pod: its object, or as much of it as names it.
+    Pod(&'a Value),
+    /// The node. As upstream its events stand in the namespace `default`, and its uid in them is its name.
+    Node,
+}
+
 impl Objects {
-    /// Records an event about a pod: a new one, or the next of a series. Nothing new comes to a namespace that ends or is gone.
+    /// Records an event about a pod, which the node has counted: a new one, or the next of a series.
     pub async fn record_event(
         &self,
         pod: &Value,
@@ -37,35 +49,18 @@ impl Objects {
         times: EventTimes,
         node: &str,
     ) -> Result<(), StorageError> {
-        let text = |field: &str| pod["metadata"][field].as_str().unwrap_or_default();
-        let name = format!("{}.{:016x}", text("name"), series(text("uid"), event));
-        let key = EVENTS.key(text("namespace"), &name);
-        let (count, last) = (Value::from(event.count), Value::from(times.last.to_string()));
-        let counted = self.update(&key, |object| {
-            object["count"] = count.clone();
-            object["lastTimestamp"] = last.clone();
-            true
-        });
-        if counted.await?.is_some() {
-            return Ok(());
-        }
-        let namespace = self.get(&NAMESPACES.key("", &key.namespace)).await?;
-        if namespace.is_none_or(|namespace| !namespace["metadata"]["deletionTimestamp"].is_null()) {
-            return Ok(());
-        }
-        self.begin_series(&key, object("Pod", pod, event, times, node, &name)).await
+        self.record(Involved::Pod(pod), event, times, node, Some(event.count)).await
     }
 
-    /// Records an event about the node itself: a new one, or once more the same. As upstream it stands in the namespace `default`, and
-    /// the node's uid in it is its name.
-    pub async fn record_node_event(
+    /// Records an event that nobody counts: a new one, or once more the same.
+    pub async fn record_remark(
         &self,
+        about: Involved<'_>,
         node: &str,
         kind: EventKind,
         reason: &'static str,
         message: &str,
     ) -> Result<(), StorageError> {
-        let now = now();
         let event = Event {
             pod: node.into(),
             field_path: String::new(),
@@ -76,19 +71,59 @@ impl Objects {
             first_seen: Instant::ZERO,
             last_seen: Instant::ZERO,
         };
-        let name = format!("{node}.{:016x}", series(node, &event));
-        let key = EVENTS.key(husk_api::DEFAULT_NAMESPACE, &name);
+        let now = now();
+        self.record(about, &event, EventTimes { first: now, last: now }, node, None).await
+    }
+
+    /// Similar ones are one, and too many are none. Nothing new comes to a namespace that ends or is gone.
+    async fn record(
+        &self,
+        about: Involved<'_>,
+        event: &Event,
+        times: EventTimes,
+        node: &str,
+        count: Option<u32>,
+    ) -> Result<(), StorageError> {
+        let (kind, involved) = match about {
+            Involved::Pod(pod) => ("Pod", pod.clone()),
+            Involved::Node => ("Node", json!({"metadata": {"name": node, "uid": node}})),
+        };
+        let text = |field: &str| involved["metadata"][field].as_str().unwrap_or_default();
+        let (uid, what) = (text("uid"), [event.kind.as_str(), &*event.reason]);
+        let compared = Compared { object: &[component(event), kind, uid], what, message: &event.message };
+        let verdict =
+            self.correlator.lock().unwrap_or_else(PoisonError::into_inner).take(time::Instant::now(), compared);
+        let (series, event, count) = match verdict {
+            Verdict::Dropped => return Ok(()),
+            Verdict::Own => {
+                let series = hash([uid, &event.field_path, what[0], what[1], &event.message]);
+                (series, event.clone(), count)
+            }
+            Verdict::Combined => {
+                let message = format!("(combined from similar events): {}", event.message);
+                (hash([uid, what[0], what[1]]), Event { message, count: 1, ..event.clone() }, None)
+            }
+        };
+        let name = format!("{}.{series:016x}", text("name"));
+        let namespace = involved["metadata"]["namespace"].as_str().unwrap_or(husk_api::DEFAULT_NAMESPACE);
+        let key = EVENTS.key(namespace, &name);
         let counted = self.update(&key, |object| {
-            object["count"] = (object["count"].as_i64().unwrap_or(0) + 1).into();
-            object["lastTimestamp"] = now.to_string().into();
+            let before = object["count"].as_i64().unwrap_or(0);
+            object["count"] = count.map_or(before + 1, i64::from).into();
+            object["message"] = event.message.as_str().into();
+            object["lastTimestamp"] = times.last.to_string().into();
             true
         });
         if counted.await?.is_some() {
             return Ok(());
         }
-        let about = json!({"metadata": {"name": node, "uid": node}});
-        let times = EventTimes { first: now, last: now };
-        self.begin_series(&key, object("Node", &about, &event, times, node, &name)).await
+        if matches!(about, Involved::Pod(_)) {
+            let namespace = self.get(&NAMESPACES.key("", namespace)).await?;
+            if namespace.is_none_or(|namespace| !namespace["metadata"]["deletionTimestamp"].is_null()) {
+                return Ok(());
+            }
+        }
+        self.begin_series(&key, object(kind, &involved, &event, times, node, &name)).await
     }
 
     async fn begin_series(&self, key: &Key, event: Value) -> Result<(), StorageError> {
@@ -123,10 +158,7 @@ impl Objects {
 }
 
 fn object(kind: &str, about: &Value, event: &Event, times: EventTimes, node: &str, name: &str) -> Value {
-    let component = match &*event.reason {
-        "Scheduled" | "FailedScheduling" | "Preempted" => "default-scheduler",
-        _ => "kubelet",
-    };
+    let component = component(event);
     let about = &about["metadata"];
     let namespace = about["namespace"].as_str().unwrap_or(husk_api::DEFAULT_NAMESPACE);
     let mut object = json!({
@@ -165,9 +197,10 @@ fn object(kind: &str, about: &Value, event: &Event, times: EventTimes, node: &st
     object
 }
 
-/// The same for all events of a series (FNV-1a).
-fn series(uid: &str, event: &Event) -> u64 {
-    let parts = [uid, &event.field_path, event.kind.as_str(), &event.reason, &event.message];
-    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+/// Who says so.
+fn component(event: &Event) -> &'static str {
+    match &*event.reason {
+        "Scheduled" | "FailedScheduling" | "Preempted" => "default-scheduler",
+        _ => "kubelet",
+    }
 }

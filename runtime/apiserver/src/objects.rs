@@ -1,12 +1,13 @@
 //! Objects for those who look after them: the handlers here, and the agent.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
 use crate::changes::Watch;
 use crate::delete::is_over;
+use crate::event_correlator::Correlator;
 use crate::incoming::now;
 use crate::resource::Resource;
 use crate::resources::EVENTS;
@@ -24,12 +25,14 @@ pub struct Objects {
     others: Vec<(Arc<str>, Arc<dyn Storage>)>,
     /// How many events were created.
     pub(crate) events: Arc<AtomicUsize>,
+    /// What was heard of them.
+    pub(crate) correlator: Arc<Mutex<Correlator>>,
 }
 
 impl Objects {
     /// Objects in a storage.
     pub fn new(storage: Arc<dyn Storage>) -> Self {
-        Self { storage, others: Vec::new(), events: Arc::default() }
+        Self { storage, others: Vec::new(), events: Arc::default(), correlator: Arc::default() }
     }
 
     /// With one resource in another storage: events don't have to survive a power cut, and shouldn't wear the flash.

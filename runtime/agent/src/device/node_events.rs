@@ -1,6 +1,6 @@
 //! What there is to say about the node itself, as events of its object.
 
-use husk_apiserver::Objects;
+use husk_apiserver::{Involved, Objects};
 use husk_core::event::EventKind;
 use husk_core::record::Interruption;
 use husk_store::Opened;
@@ -32,7 +32,7 @@ pub(crate) fn of_start(opened: &Opened, node: &str, boot_id: &str) -> Vec<Remark
 /// Records them. What can't be recorded was logged by who knew it first.
 pub(crate) async fn record(objects: &Objects, node: &str, remarks: Vec<Remark>) {
     for (kind, reason, message) in remarks {
-        if let Err(error) = objects.record_node_event(node, kind, reason, &message).await {
+        if let Err(error) = objects.record_remark(Involved::Node, node, kind, reason, &message).await {
             tracing::warn!(%error, reason, "an event about the node can't be recorded");
         }
     }

@@ -296,7 +296,6 @@ async fn finalizers_of_a_namespace_keep_it_when_it_is_empty() {
 async fn the_oldest_events_go_whoever_writes_new_ones() {
     let server = Server::start().await;
     let client = server.client();
-    let there = client.post("/api/v1/namespaces/default/pods", &pod("web")).await.ok();
     let begun = Timestamp::now().as_second() - 2000;
     for n in 0..1500 {
         let at = Timestamp::from_second(begun + n).expect("a time");
@@ -310,7 +309,8 @@ async fn the_oldest_events_go_whoever_writes_new_ones() {
         } else {
             let event = Event { message: n.to_string(), ..killing() };
             let times = EventTimes { first: at, last: at };
-            server.api.objects().record_event(&there, &event, times, "device").await.expect("memory takes it");
+            let about = json!({"metadata": {"namespace": "default", "name": "web", "uid": format!("u-{n}")}});
+            server.api.objects().record_event(&about, &event, times, "device").await.expect("memory takes it");
         }
     }
     let list = client.get("/api/v1/namespaces/default/events").await.ok();
@@ -324,6 +324,31 @@ async fn the_oldest_events_go_whoever_writes_new_ones() {
     assert!((900..=1000).contains(&left.len()), "{}", left.len());
     let newest: Vec<i64> = (1500 - i64::try_from(left.len()).expect("few")..1500).collect();
     assert_eq!(left, newest);
+    server.end().await;
+}
+
+// spec: NODE-02
+#[tokio::test]
+async fn a_pod_that_says_something_else_each_time_pushes_nobody_s_events_out() {
+    let server = Server::start().await;
+    let client = server.client();
+    let of = |name: &str| json!({"metadata": {"namespace": "default", "name": name, "uid": name}});
+    let now = Timestamp::now();
+    let times = EventTimes { first: now, last: now };
+    let objects = server.api.objects();
+    objects.record_event(&of("quiet"), &killing(), times, "device").await.expect("memory takes it");
+    for n in 0..3000 {
+        let event = Event { reason: "Unhealthy".into(), message: format!("probe failed: {n}"), ..killing() };
+        objects.record_event(&of("noisy"), &event, times, "device").await.expect("memory takes it");
+    }
+    let list = client.get("/api/v1/namespaces/default/events").await.ok();
+    let events = list["items"].as_array().expect("a list");
+    let of = |name: &str| events.iter().filter(|event| event["involvedObject"]["name"] == name).collect::<Vec<_>>();
+    assert_eq!((of("quiet").len(), of("noisy").len()), (1, 10));
+    let combined: Vec<_> = of("noisy").into_iter().filter(|event| event["count"] != 1).collect();
+    // Of the first 25, nine stand for themselves.
+    let expected = json!(["(combined from similar events): probe failed: 24", 16]);
+    assert_eq!(combined.iter().map(|event| json!([event["message"], event["count"]])).collect::<Vec<_>>(), [expected]);
     server.end().await;
 }
 
