@@ -50,5 +50,5 @@ pub use open_files::check_open_files;
 pub use paths::{default_data_dir, default_socket};
 pub use preflight::Trouble;
 pub use references::{MemoryReferences, References};
-pub use static_pods::{StaticPods, StaticPodsConfig};
+pub use static_pods::{ManifestProblem, PodName, StaticPods, StaticPodsConfig};
 pub use view::ContainerView;

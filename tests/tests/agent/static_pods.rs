@@ -82,6 +82,37 @@ fn images_beside_a_manifest_are_found_after_a_crash_as_well() {
     }
 }
 
+// spec: META-12
+#[test]
+fn a_file_that_is_edited_into_something_invalid_is_told_on_its_pod_which_goes_on() {
+    let mut world = World::new(&[]);
+    write(&world, "beacon.yaml", MANIFEST);
+    let first = world.running("beacon-edge-7");
+    write(&world, "beacon.yaml", &MANIFEST.replace("image:", "imago:"));
+    let told = world.event("beacon-edge-7", "FailedValidation", "Error validating pod beacon-edge-7 from file");
+    assert!(told.contains("beacon.yaml") && told.contains("imago"), "{told}");
+    let mut describe = crate::husk::command();
+    describe.args(["describe", "pod", "beacon-edge-7"]).env("HUSK_SOCKET", world.path("husk.sock"));
+    let described = describe.output().expect("husk starts");
+    let described = String::from_utf8_lossy(&described.stdout).into_owned();
+    assert!(described.contains("FailedValidation") && described.contains("imago"), "{described}");
+    // What is no pod's file is the node's business, all of it at once.
+    for n in 0..50 {
+        write(&world, &format!("junk-{n:02}.yaml"), "this is no manifest\n");
+    }
+    world.event("edge-7", "FailedValidation", "Errors in 50 files of static pods, ignoring; the first: ");
+    let events = world.get("/api/v1/namespaces/default/events").expect("an answer").ok();
+    let is_it = |event: &&serde_json::Value| event["reason"] == "FailedValidation";
+    let events = events["items"].as_array().expect("a list").iter().filter(is_it).count();
+    assert!(events < 12, "{events} events");
+    let runs = world.running("beacon-edge-7");
+    assert_eq!(first["status"]["containerStatuses"], runs["status"]["containerStatuses"]);
+    // Mended, it is another pod.
+    write(&world, "beacon.yaml", &MANIFEST.replace("1000", "2000"));
+    let uid = first["metadata"]["uid"].clone();
+    world.pod_until("beacon-edge-7", |pod| pod["status"]["phase"] == "Running" && pod["metadata"]["uid"] != uid);
+}
+
 // spec: NODE-04
 #[test]
 fn a_state_that_is_garbage_is_set_aside_and_pods_from_files_run() {

@@ -5,6 +5,7 @@
 
 mod before;
 mod health;
+mod manifests;
 mod news;
 mod node_events;
 mod node_facts;
@@ -218,9 +219,14 @@ impl Device {
         tasks.spawn(named("the pods", pods.run()));
         tasks.spawn(named("the node's state", facts.keep()));
         tasks.spawn(named("the records", keeper.clone().write(version)));
-        tasks.spawn(named("the references", references.follow(objects)));
+        tasks.spawn(named("the references", references.follow(objects.clone())));
         let static_pods = match config.static_pods {
-            Some(from) => Some(StaticPods::go_on(from, node.clone(), before.from_files)),
+            Some(from) => {
+                let static_pods = StaticPods::go_on(from, node.clone(), before.from_files);
+                let telling = manifests::tell(static_pods.problems(), objects, node.node_name().to_owned());
+                tasks.spawn(named("the manifests", telling));
+                Some(static_pods)
+            }
             None => {
                 before.from_files.iter().for_each(|pod| {
                     let uid = pod.metadata.uid.as_deref().unwrap_or_default();

@@ -13,6 +13,7 @@ use husk_core::io::PodUid;
 
 use super::StaticPodsConfig;
 use super::manifest::{self, Identity, StaticPod};
+use super::problem::ManifestProblem;
 
 /// What names of manifests end in. Whatever editors and tools leave beside them doesn't.
 const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
@@ -56,6 +57,12 @@ impl Stamp {
     fn of(about: &Metadata) -> Self {
         let modified = (about.mtime(), about.mtime_nsec());
         Self { number: (about.dev(), about.ino()), length: about.len(), modified }
+    }
+}
+
+impl Known {
+    fn problems(&self) -> impl Iterator<Item = ManifestProblem> {
+        self.problems.iter().map(|problem| ManifestProblem::of(problem.clone(), &self.pods))
     }
 }
 
@@ -143,13 +150,11 @@ impl Folder {
 
     /// Decides which pods are to run, and says what stands against others. Of two files with one pod the one counts whose pod runs,
     /// so that a copy that was left there changes nothing; if none does, the first by name.
-    pub(super) fn choose(&mut self, running: &HashSet<PodUid>) -> Vec<Problem> {
-        let mut problems: Vec<Problem> = self
-            .unreadable
-            .iter()
-            .map(|message| problem(&self.path, message.clone()))
-            .chain(self.files.values().flat_map(|known| known.problems.clone()))
-            .collect();
+    pub(super) fn choose(&mut self, running: &HashSet<PodUid>) -> Vec<ManifestProblem> {
+        let unreadable =
+            self.unreadable.iter().map(|message| ManifestProblem::of(problem(&self.path, message.clone()), []));
+        let mut problems: Vec<ManifestProblem> =
+            unreadable.chain(self.files.values().flat_map(Known::problems)).collect();
         let mut chosen: BTreeMap<Identity, (&Path, bool, &StaticPod)> = BTreeMap::new();
         for (name, known) in &self.files {
             let is_there = known.gone_since.is_none();
@@ -164,13 +169,14 @@ impl Folder {
                     chosen.insert(pod.identity.clone(), (Path::new(name), is_there, pod));
                 }
                 if is_there && first_is_there {
-                    let (loser, winner) = if better { (first, Path::new(name)) } else { (Path::new(name), first) };
+                    let (loser, winner, runs) =
+                        if better { (first, Path::new(name), pod) } else { (Path::new(name), first, rival) };
                     let message = format!(
                         "pod {} is in {} already and runs from there; remove one of them, or rename its pod",
                         pod.identity,
                         winner.display()
                     );
-                    problems.push(problem(&self.path.join(loser), message));
+                    problems.push(ManifestProblem::of(problem(&self.path.join(loser), message), [runs]));
                 }
             }
         }
@@ -181,7 +187,7 @@ impl Folder {
                 wanted.insert(identity, pod.clone());
             } else {
                 let message = format!("uid {} is another pod's: leave metadata.uid out", pod.uid);
-                problems.push(problem(&self.path.join(name), message));
+                problems.push(ManifestProblem::of(problem(&self.path.join(name), message), []));
             }
         }
         self.wanted = wanted;
@@ -246,7 +252,7 @@ mod tests {
         folder.list(Instant::now(), SystemTime::now());
         let problems = folder.choose(&HashSet::new());
         assert_eq!(problems.len(), MOST_PROBLEMS + 1);
-        assert!(problems[MOST_PROBLEMS].message.contains("more problems"), "{:?}", problems[MOST_PROBLEMS]);
+        assert!(problems[MOST_PROBLEMS].problem.message.contains("more problems"), "{:?}", problems[MOST_PROBLEMS]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::folder::problem;
+use super::problem::PodName;
 
 /// More of one file are not told: whoever wants to know asks `husk check`.
 const MOST_WARNINGS: usize = 20;
@@ -40,6 +41,12 @@ pub(super) struct StaticPod {
 }
 
 impl StaticPod {
+    /// Which it is.
+    pub(super) fn name(&self) -> PodName {
+        let Identity { namespace, name } = self.identity.clone();
+        PodName { namespace, name, uid: self.uid.0.to_string() }
+    }
+
     /// From the object that was kept of it.
     pub(super) fn of_mirror(pod: Pod) -> Option<Self> {
         let meta = &pod.metadata;

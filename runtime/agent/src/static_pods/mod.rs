@@ -10,14 +10,15 @@
 
 mod folder;
 mod manifest;
+mod problem;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use husk_api::Gates;
 use husk_api::k8s::Pod;
-use husk_api::{Gates, Problem};
 use husk_core::io::PodUid;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::broadcast::error::RecvError;
@@ -29,6 +30,8 @@ use self::folder::Folder;
 use self::manifest::{Identity, StaticPod};
 use crate::local::LocalNode;
 use crate::notice::Notice;
+
+pub use self::problem::{ManifestProblem, PodName};
 
 /// So many problems are logged at once. All of them are in [`StaticPods::problems`].
 const MOST_LOGGED: usize = 20;
@@ -60,7 +63,7 @@ impl StaticPodsConfig {
 pub struct StaticPods {
     task: JoinHandle<()>,
     look: Arc<Notify>,
-    problems: watch::Receiver<Vec<Problem>>,
+    problems: watch::Receiver<Vec<ManifestProblem>>,
 }
 
 impl StaticPods {
@@ -94,7 +97,7 @@ impl StaticPods {
     }
 
     /// What is wrong with the files at present, whenever that changes.
-    pub fn problems(&self) -> watch::Receiver<Vec<Problem>> {
+    pub fn problems(&self) -> watch::Receiver<Vec<ManifestProblem>> {
         self.problems.clone()
     }
 
@@ -117,7 +120,7 @@ struct Keeper {
     node: Arc<LocalNode>,
     hints: Hints,
     look: Arc<Notify>,
-    report: watch::Sender<Vec<Problem>>,
+    report: watch::Sender<Vec<ManifestProblem>>,
     /// Away while it is listed.
     folder: Option<Folder>,
     running: BTreeMap<Identity, StaticPod>,
@@ -178,9 +181,9 @@ impl Keeper {
         Instant::now() + if settled { self.config.check } else { self.config.settle }
     }
 
-    fn tell(&self, problems: Vec<Problem>) {
+    fn tell(&self, problems: Vec<ManifestProblem>) {
         self.report.send_if_modified(|known| {
-            let old: HashSet<&Problem> = known.iter().collect();
+            let old: HashSet<&ManifestProblem> = known.iter().collect();
             let mut new = problems.iter().filter(|problem| !old.contains(problem));
             new.by_ref().take(MOST_LOGGED).for_each(|problem| tracing::warn!(%problem, "static pod"));
             let more = new.count();
