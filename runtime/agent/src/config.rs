@@ -1,5 +1,7 @@
 //! The configuration file of the agent: KubeletConfiguration with its own names where it has them, what is Husk's under `husk`.
 
+mod check;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -19,8 +21,6 @@ use crate::images::{ImageSource, ImagesConfig};
 use crate::local::NodeLimits;
 use crate::users::IDS_PER_POD;
 
-const API_VERSION: &str = "kubelet.config.k8s.io/v1beta1";
-const KIND: &str = "KubeletConfiguration";
 /// A larger file is none that anybody wrote.
 const MOST_BYTES: u64 = 1 << 20;
 /// Pods that have ended: upstream keeps 12,500 of a whole cluster, a device has a store of flash.
@@ -78,6 +78,10 @@ pub struct AgentConfiguration {
     pub image_maximum_gc_age: Option<Span>,
     /// Users that are pods' own.
     pub user_namespaces: UserNamespaces,
+    /// How much of what lies between its request and its limit a container may use before it is slowed down, more than 0 and up to 1.
+    pub memory_throttling_factor: Option<f64>,
+    /// What of containers' memory is kept for them (None).
+    pub memory_reservation_policy: Option<MemoryReservationPolicy>,
     /// Features that are turned on or off (NODE-06).
     pub feature_gates: BTreeMap<String, bool>,
     /// What no KubeletConfiguration has.
@@ -98,6 +102,15 @@ pub struct CrashLoopBackOff {
 pub struct UserNamespaces {
     /// How many ids each such pod has, a multiple of 65536 (65536). Pods that have some already keep them.
     pub ids_per_pod: Option<u32>,
+}
+
+/// What of containers' memory is kept for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum MemoryReservationPolicy {
+    /// Nothing.
+    None,
+    /// Requests, by the class of the pod.
+    TieredReservation,
 }
 
 /// What no KubeletConfiguration has.
@@ -185,6 +198,21 @@ impl AgentConfiguration {
         Gates::configured(&self.feature_gates).unwrap_or_default()
     }
 
+    /// Fields that are set and change nothing, and why.
+    pub fn without_effect(&self) -> Vec<&'static str> {
+        let fields = [
+            (
+                self.memory_throttling_factor.is_some(),
+                "memoryThrottlingFactor: no effect yet: a container's memory has its limit and nothing before that",
+            ),
+            (
+                self.memory_reservation_policy == Some(MemoryReservationPolicy::TieredReservation),
+                "memoryReservationPolicy: no effect: containers are no cgroups of their own that the kernel could keep memory for",
+            ),
+        ];
+        fields.into_iter().filter_map(|(is_set, why)| is_set.then_some(why)).collect()
+    }
+
     /// What pods may do.
     pub fn limits(&self) -> NodeLimits {
         let longest = self.crash_loop_back_off.max_container_restart_period.map(|span| span.0);
@@ -257,66 +285,6 @@ impl AgentConfiguration {
             ..own
         }
     }
-
-    fn check(&self) -> Result<(), String> {
-        for (field, known, expected) in [("apiVersion", &self.api_version, API_VERSION), ("kind", &self.kind, KIND)] {
-            if let Some(known) = known.as_ref().filter(|known| *known != expected) {
-                return Err(format!("{field}: `{known}` is not supported: write {expected}, or leave it out"));
-            }
-        }
-        let period = self.crash_loop_back_off.max_container_restart_period.map(|span| span.0);
-        if period.is_some_and(|period| !(Duration::from_secs(1)..=Duration::from_secs(300)).contains(&period)) {
-            return Err("crashLoopBackOff.maxContainerRestartPeriod: must be from 1s to 300s".into());
-        }
-        if let (Some(all), Some(critical)) = (self.shutdown_grace_period, self.shutdown_grace_period_critical_pods)
-            && critical.0 > all.0
-        {
-            return Err("shutdownGracePeriodCriticalPods: must not be longer than shutdownGracePeriod".into());
-        }
-        let (gates, _) = Gates::configured(&self.feature_gates)?;
-        if period.is_some() && !gates.has(Gate::KubeletCrashLoopBackOffMax) {
-            return Err(
-                "crashLoopBackOff.maxContainerRestartPeriod: the feature gate KubeletCrashLoopBackOffMax is off: \
-                        turn it on, or leave this out"
-                    .into(),
-            );
-        }
-        if self.user_namespaces.ids_per_pod.is_some_and(|ids| ids == 0 || ids % IDS_PER_POD != 0) {
-            return Err(format!("userNamespaces.idsPerPod: must be a multiple of {IDS_PER_POD}"));
-        }
-        if self.max_pods == Some(0) {
-            return Err("maxPods: must be at least 1".into());
-        }
-        if let Some(problem) = self.images().problems().into_iter().next() {
-            return Err(problem);
-        }
-        let limit = self.husk.compiled_code_limit.as_deref().map(Quantity::parse).transpose();
-        if limit
-            .map_err(|error| format!("husk.compiledCodeLimit: {error}"))?
-            .is_some_and(|limit| limit < Quantity::ZERO)
-        {
-            return Err("husk.compiledCodeLimit: must not be negative".into());
-        }
-        let reserves = [("systemReserved", &self.system_reserved), ("kubeReserved", &self.kube_reserved)];
-        for (field, list) in reserves {
-            for (name, text) in list {
-                let amount = Quantity::parse(text).map_err(|error| format!("{field}.{name}: {error}"))?;
-                if amount < Quantity::ZERO {
-                    return Err(format!("{field}.{name}: must not be negative"));
-                }
-            }
-        }
-        if let Some(listen) = self.husk.listen.filter(|listen| !listen.ip().is_loopback()) {
-            return Err(format!(
-                "husk.listen: {listen} is not a loopback address, and the API has no authentication there"
-            ));
-        }
-        let name = self.husk.node_name.as_deref();
-        if let Some(name) = name.filter(|name| !husk_core::names::is_dns_subdomain(name)) {
-            return Err(format!("husk.nodeName: `{name}` must be lower case letters, digits, `-` and `.`"));
-        }
-        Ok(())
-    }
 }
 
 impl Serialize for Span {
@@ -366,6 +334,20 @@ husk:
         assert_eq!(read.reserved()["memory"], Quantity::parse("96Mi").expect("a quantity"));
         assert_eq!(read.husk.node_name.as_deref(), Some("gateway-7"));
         assert_eq!(AgentConfiguration::parse("# nothing\n").expect("valid"), AgentConfiguration::default());
+    }
+
+    #[test]
+    fn the_samples_of_the_seed_documents_are_taken() {
+        for (text, without_effect) in [
+            (include_str!("../tests/seeds/ids-per-pod.yaml"), 0),
+            (include_str!("../tests/seeds/memory-qos.yaml"), 2),
+            (include_str!("../tests/seeds/restart-delay-100s.yaml"), 0),
+            (include_str!("../tests/seeds/restart-delay-2s.yaml"), 0),
+        ] {
+            let read = AgentConfiguration::parse(text).expect(text);
+            assert_ne!(read, AgentConfiguration::parse("kind: KubeletConfiguration").expect("valid"), "{text}");
+            assert_eq!(read.without_effect().len(), without_effect, "{text}");
+        }
     }
 
     #[test]
@@ -437,6 +419,13 @@ husk:
             ("imageGCLowThresholdPercent: 90", "imageGCLowThresholdPercent: 90 must be less than"),
             ("imageMaximumGCAge: 1m", "imageMaximumGCAge"),
             ("husk: {compiledCodeLimit: much}", "husk.compiledCodeLimit"),
+            (
+                "memoryThrottlingFactor: 0",
+                "memoryThrottlingFactor: 0 must be greater than 0 and less than or equal to 1.0",
+            ),
+            ("memoryThrottlingFactor: 1.1", "memoryThrottlingFactor: 1.1 must be greater than 0"),
+            ("memoryThrottlingFactor: .nan", "memoryThrottlingFactor: NaN must be greater than 0"),
+            ("memoryReservationPolicy: Some", "memoryReservationPolicy"),
         ] {
             let error = AgentConfiguration::parse(text).expect_err(text);
             assert!(error.contains(said), "{text}: {error}");

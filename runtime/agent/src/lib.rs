@@ -37,7 +37,10 @@ mod view;
 mod volumes;
 
 pub use backend::Containers;
-pub use config::{AgentConfiguration, ConfigurationError, CrashLoopBackOff, HuskConfiguration, Span, UserNamespaces};
+pub use config::{
+    AgentConfiguration, ConfigurationError, CrashLoopBackOff, HuskConfiguration, MemoryReservationPolicy, Span,
+    UserNamespaces,
+};
 pub use device::{Device, DeviceConfig, DeviceError, Reconfiguration};
 pub use images::{
     Collected, Digest, ImageSource, ImageStore, ImageTable, ImagesConfig, Imported, InvalidName, NoDigest, Reference,

@@ -71,6 +71,7 @@ impl Agent {
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
         let file = self.file()?;
         file.gates().1.iter().for_each(|warning| tracing::warn!("{warning}"));
+        file.without_effect().iter().for_each(|warning| tracing::warn!("{warning}"));
         let config = self.device(&file)?;
         check_open_files(config.max_pods);
         let runtime = tokio::runtime::Runtime::new().context("can't start")?;
