@@ -42,3 +42,25 @@ fn a_pod_fails_with_the_disk_of_its_volume() {
     let containers = |pod: &Value| pod["status"]["containerStatuses"].clone();
     assert_eq!(containers(&world.running("beside")), containers(&beside));
 }
+
+// spec: PHASE-10
+#[test]
+fn a_pod_fails_when_another_disk_is_in_the_place_of_its_own() {
+    // On no disk that a test has its folders on.
+    let other = std::path::Path::new("/proc");
+    let mut world = World::new(&[]);
+    let (place, disk) = (world.path("place"), world.path("disk"));
+    std::fs::create_dir(&disk).expect("a folder");
+    let number = |path: &std::path::Path| std::os::unix::fs::MetadataExt::dev(&path.metadata().expect("it is there"));
+    assert_ne!(number(other), number(&disk));
+    std::os::unix::fs::symlink(&disk, &place).expect("linked");
+    world.create("on-disk", &with_folder(&place));
+    world.running("on-disk");
+    // As when a stick is unmounted: the folder that it was mounted on is there.
+    let new = world.path("new");
+    std::os::unix::fs::symlink(other, &new).expect("linked");
+    std::fs::rename(new, &place).expect("renamed");
+    let failed = world.pod_until("on-disk", |pod| pod["status"]["phase"] == "Failed");
+    let message = failed["status"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("\"disk\"") && message.contains("not mounted any more"), "{failed}");
+}

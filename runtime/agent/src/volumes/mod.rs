@@ -8,6 +8,7 @@
 //! | `image` | the files of an image | nobody |
 
 mod atomic;
+mod disk;
 mod empty_dir;
 mod files;
 mod host_path;
@@ -15,7 +16,7 @@ mod image;
 mod inside;
 mod usage;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -28,11 +29,13 @@ use k8s_openapi::api::core::v1::{
     Container, EmptyDirVolumeSource, HostPathVolumeSource, Pod, PodSpec, Volume, VolumeMount,
 };
 
+use self::disk::Disk;
 use self::files::Files;
 use crate::machine::ThisMachine;
 use crate::references::References;
 use crate::users::VolumeOwner;
 
+pub(crate) use self::disk::DiskNumber;
 pub(crate) use self::empty_dir::Limits;
 pub(crate) use self::image::Mounted;
 
@@ -48,8 +51,8 @@ pub(crate) struct Volumes {
 #[derive(Debug)]
 struct Made {
     path: PathBuf,
-    /// It is on a disk of its own, or on the node's.
-    on_disk: bool,
+    /// Where it is, if it is on a disk that can fail: one of its own, or the node's.
+    disk: Option<Disk>,
     /// No container may write to it.
     read_only: bool,
     /// Its files are made from objects.
@@ -128,15 +131,16 @@ impl Volumes {
         self.made.values().any(|made| made.follows)
     }
 
-    /// Whether a disk can fail under them.
-    pub(crate) fn have_disks(&self) -> bool {
-        self.made.values().any(|made| made.on_disk)
+    /// Disks under them that can fail.
+    pub(crate) fn disks(&self) -> BTreeSet<DiskNumber> {
+        self.made.values().filter_map(|made| Some(made.disk?.number)).collect()
     }
 
-    /// What is wrong with the disk under one of them, if there is (PHASE-10).
-    pub(crate) fn failed_disk(&self) -> Option<String> {
-        self.made.iter().filter(|(_, made)| made.on_disk).find_map(|(name, made)| {
-            let error = look_into(&made.path).err()?;
+    /// What is wrong with one of them that is on this disk, if there is (PHASE-10).
+    pub(crate) fn failed_on(&self, disk: DiskNumber) -> Option<String> {
+        self.made.iter().find_map(|(name, made)| {
+            let disk = made.disk.filter(|made| made.number == disk)?;
+            let error = disk.look_into(&made.path).err()?;
             Some(format!("The disk of volume {name:?} failed: {}: {error}. ", made.path.display()))
         })
     }
@@ -217,20 +221,26 @@ fn make(volume: &Volume, world: World<'_>, folder: &Path, owner: VolumeOwner) ->
         private(folder).map_err(|error| ("", format!("can't make {}: {error}", folder.display())))?;
     }
     let own = folder.join(&volume.name);
+    let under = |path: &Path| {
+        Disk::under(path, volume, world.pod).map_err(|error| format!("can't look at {}: {error}", path.display()))
+    };
     match kind {
         Kind::EmptyDir(source) => {
             empty_dir::make(&own, source, owner)
                 .map_err(|error| ("", format!("can't make {}: {error}", own.display())))?;
-            Ok(Made { path: own, on_disk: true, read_only: false, follows: false })
+            let disk = under(&own).map_err(|wrong| ("", wrong))?;
+            Ok(Made { path: own, disk: Some(disk), read_only: false, follows: false })
         }
         Kind::HostPath(source) => {
-            Ok(Made { path: host_path::make(source)?, on_disk: true, read_only: false, follows: false })
+            let path = host_path::make(source)?;
+            let disk = under(&path).map_err(|wrong| ("hostPath.path", wrong))?;
+            Ok(Made { path, disk: Some(disk), read_only: false, follows: false })
         }
-        Kind::Image => Ok(Made { path: world.images.folder(volume)?, on_disk: false, read_only: true, follows: false }),
+        Kind::Image => Ok(Made { path: world.images.folder(volume)?, disk: None, read_only: true, follows: false }),
         Kind::Files(files) => {
             let made = files.collect(world).and_then(|files| write(&own, &files, owner));
             made.map_err(|why| ("", why))?;
-            Ok(Made { path: own, on_disk: false, read_only: true, follows: true })
+            Ok(Made { path: own, disk: None, read_only: true, follows: true })
         }
     }
 }
@@ -246,18 +256,6 @@ fn check(volume: &Volume, world: World<'_>) -> Result<(), Wrong> {
 
 fn write(folder: &Path, files: &files::Collected, owner: VolumeOwner) -> Result<(), String> {
     atomic::write(folder, files, owner).map_err(|error| format!("can't write {}: {error}", folder.display()))
-}
-
-/// Looks whether a folder can be listed, or a file is there. What the node may not see may be there all the same.
-fn look_into(path: &Path) -> io::Result<()> {
-    let looked = fs::metadata(path).and_then(|about| match about.is_dir() {
-        true => fs::read_dir(path)?.next().transpose().map(drop),
-        false => Ok(()),
-    });
-    match looked {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        looked => looked,
-    }
 }
 
 /// A folder that only the node's own user can look into.
