@@ -453,9 +453,12 @@ impl Driver {
             tracing::warn!("guests are still there after they were killed");
         }
         // Volumes of pods that go on are theirs.
-        let gone = self.pods.keys().filter(|_| self.keeper.is_none());
-        for pod in gone {
-            remove(&pod_folder(&self.config.data_dir, pod));
+        if self.keeper.is_none() {
+            for pod in self.pods.keys() {
+                self.ground.memory.remove(pod);
+                remove(&pod_folder(&self.config.data_dir, pod));
+            }
+            self.ground.memory.leave();
         }
     }
 

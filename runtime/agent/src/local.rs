@@ -34,6 +34,7 @@ use crate::references::References;
 use crate::sandbox::Ground;
 use crate::users::{IDS_PER_POD, PODS, Users};
 use crate::view::ContainerView;
+use crate::volumes::Memory;
 
 /// What containers of an agent that was killed left behind is removed when this one has long been at work.
 const LEFTOVERS_AFTER: Duration = Duration::from_secs(60);
@@ -204,7 +205,8 @@ impl LocalNode {
         let images = Images::new(config.images.clone(), config.images_config.clone(), &config.data_dir);
         let machine = ThisMachine::new(path, config.limits.reserved.clone());
         let users = Users::new(path, config.limits.ids_per_pod);
-        let ground = Ground { images, references: config.references.clone(), machine, users };
+        let memory = Memory::of(path);
+        let ground = Ground { images, references: config.references.clone(), machine, users, memory };
         let node_name = config.node_name.clone();
         let clock = Clock::starting_at(continuation.as_ref().map_or(Instant::ZERO, |before| before.now));
         let began = SystemTime::now() - clock.now().since_epoch();

@@ -12,7 +12,7 @@ use crate::machine::ThisMachine;
 use crate::node_files::NodeFiles;
 use crate::references::References;
 use crate::users::{UserRange, Users, VolumeOwner};
-use crate::volumes::{Mounted, Volumes, World};
+use crate::volumes::{Memory, Mounted, Volumes, World};
 
 /// What names of pods end in.
 pub(crate) const CLUSTER_DOMAIN: &str = "cluster.local";
@@ -43,12 +43,14 @@ pub(crate) struct Ground {
     pub(crate) machine: ThisMachine,
     /// Whom files belong to.
     pub(crate) users: Users,
+    /// Where volumes in memory are.
+    pub(crate) memory: Memory,
 }
 
 impl Ground {
     /// What the volumes of a pod are made from.
     pub(crate) fn world<'a>(&'a self, pod: &'a Pod, images: &'a Mounted) -> World<'a> {
-        World { pod, images, references: &*self.references, machine: &self.machine }
+        World { pod, images, references: &*self.references, machine: &self.machine, memory: &self.memory }
     }
 
     /// Grows with what pods refer to.

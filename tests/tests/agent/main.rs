@@ -16,6 +16,7 @@ mod disks;
 mod full_disk;
 mod images;
 mod many_pods;
+mod memory;
 mod observing;
 mod shutdown;
 mod static_pods;

@@ -1,6 +1,7 @@
 //! What was there before the agent started: which pods go on, which begin anew, and what is left over of others.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,8 +17,10 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
 
 use super::pod_object::{self, State, is_from_file, key_of, uid_of};
-use crate::local::{Restored, pod_folder};
+use crate::local::Restored;
+use crate::users::PODS as FOLDERS;
 use crate::view::ContainerView;
+use crate::volumes::Memory;
 
 /// What a new run begins with.
 #[derive(Default)]
@@ -141,13 +144,15 @@ async fn begin_anew(objects: &Objects, object: &Shared) -> Result<(), StorageErr
 
 /// Folders of pods that are no more.
 fn remove_leftovers(data_dir: &Path, restored: &[Restored]) {
-    let Ok(entries) = std::fs::read_dir(data_dir.join("pods")) else { return };
-    let used: HashSet<PathBuf> = restored.iter().map(|pod| pod_folder(data_dir, pod.record.uid())).collect();
-    for path in entries.flatten().map(|entry| entry.path()) {
-        if !used.contains(&path)
-            && let Err(error) = husk_engine::remove_tree(&path)
-        {
-            tracing::warn!(folder = %path.display(), %error, "can't remove what is left of a pod");
+    let used: HashSet<&OsStr> = restored.iter().map(|pod| OsStr::new(&*pod.record.uid().0)).collect();
+    let places = [Some(data_dir.join(FOLDERS)), Memory::of(data_dir).pods()];
+    for place in places.into_iter().flatten() {
+        for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+            if !used.contains(&*entry.file_name())
+                && let Err(error) = husk_engine::remove_tree(&entry.path())
+            {
+                tracing::warn!(folder = %entry.path().display(), %error, "can't remove what is left of a pod");
+            }
         }
     }
 }

@@ -44,11 +44,12 @@ impl Driver {
         }
         local.work = Work::TearingDown;
         let sandbox = local.sandbox.take();
-        let folder = pod_folder(&self.config.data_dir, &pod);
+        let (folder, memory) = (pod_folder(&self.config.data_dir, &pod), self.ground.memory.clone());
         self.answer_blocking(move || {
             if let Some(sandbox) = &sandbox {
                 sandbox.volumes.close();
             }
+            memory.remove(&pod);
             remove(&folder);
             // The address is free only now that nothing of the pod is left.
             drop(sandbox);

@@ -3,14 +3,28 @@
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use husk_core::quantity::Quantity;
 use k8s_openapi::api::core::v1::{EmptyDirVolumeSource, PodSpec, Volume};
 
 use super::usage::usage;
-use super::{Volumes, volumes};
+use super::{Volumes, World, volumes};
 use crate::users::VolumeOwner;
+
+/// The place of a volume that is to be in memory. Where there is none it is on the disk, as one is that was there already.
+pub(super) fn in_memory(on_disk: &Path, source: &EmptyDirVolumeSource, world: World<'_>) -> Option<PathBuf> {
+    if source.medium.as_deref() != Some("Memory") || on_disk.exists() {
+        return None;
+    }
+    let meta = &world.pod.metadata;
+    let folder = world.memory.make(meta.uid.as_deref().unwrap_or_default());
+    let refused = |error: &io::Error| {
+        let (pod, volume) = (meta.name.as_deref().unwrap_or_default(), on_disk.display());
+        tracing::warn!(pod, %volume, %error, "an emptyDir of medium Memory is on the disk");
+    };
+    Some(folder.inspect_err(refused).ok()?.join(on_disk.file_name()?))
+}
 
 /// Makes the folder. What is there from before the node came back stays.
 pub(super) fn make(folder: &Path, source: &EmptyDirVolumeSource, owner: VolumeOwner) -> io::Result<()> {

@@ -2,7 +2,7 @@
 //!
 //! | kind | what it is | who may write |
 //! |---|---|---|
-//! | `emptyDir` | a folder that lives and dies with the pod; on disk, whatever its medium | guests |
+//! | `emptyDir` | a folder that lives and dies with the pod; on disk, or in memory | guests |
 //! | `hostPath` | a folder or file of the machine | guests |
 //! | `configMap`, `secret`, `downwardAPI`, `projected` | files made from objects, kept up to date | nobody |
 //! | `image` | the files of an image | nobody |
@@ -14,6 +14,7 @@ mod files;
 mod host_path;
 mod image;
 mod inside;
+mod memory;
 mod usage;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +39,7 @@ use crate::users::VolumeOwner;
 pub(crate) use self::disk::DiskNumber;
 pub(crate) use self::empty_dir::Limits;
 pub(crate) use self::image::Mounted;
+pub(crate) use self::memory::Memory;
 
 /// The volumes of one pod, made.
 #[derive(Debug, Default)]
@@ -70,6 +72,8 @@ pub(crate) struct World<'a> {
     pub(crate) images: &'a Mounted,
     /// What the node has.
     pub(crate) machine: &'a ThisMachine,
+    /// Where volumes in memory are.
+    pub(crate) memory: &'a Memory,
 }
 
 /// What is wrong with a volume: field and remedy.
@@ -226,10 +230,12 @@ fn make(volume: &Volume, world: World<'_>, folder: &Path, owner: VolumeOwner) ->
     };
     match kind {
         Kind::EmptyDir(source) => {
-            empty_dir::make(&own, source, owner)
-                .map_err(|error| ("", format!("can't make {}: {error}", own.display())))?;
-            let disk = under(&own).map_err(|wrong| ("", wrong))?;
-            Ok(Made { path: own, disk: Some(disk), read_only: false, follows: false })
+            let in_memory = empty_dir::in_memory(&own, source, world);
+            let path = in_memory.clone().unwrap_or(own);
+            empty_dir::make(&path, source, owner)
+                .map_err(|error| ("", format!("can't make {}: {error}", path.display())))?;
+            let disk = if in_memory.is_some() { None } else { Some(under(&path).map_err(|wrong| ("", wrong))?) };
+            Ok(Made { path, disk, read_only: false, follows: false })
         }
         Kind::HostPath(source) => {
             let path = host_path::make(source)?;
