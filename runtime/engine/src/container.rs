@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use husk_core::io::Outcome;
-use tempfile::TempDir;
 use tokio::sync::{mpsc, watch};
 use wasmtime::CallHook;
 
@@ -23,6 +22,7 @@ use crate::net::{Egress, PodAddress, PodNet, Protocol};
 use crate::outcome::{Ended, Stopped};
 use crate::owner::{ActsAs, Owner, OwnerError};
 use crate::program::Program;
+use crate::remove::Scratch;
 use crate::root;
 use crate::signal::{self, Control, Delivery, Pending, UnknownSignal};
 use crate::stdio::Stdio;
@@ -358,7 +358,7 @@ impl Container {
 struct End {
     context: Arc<ExecContext>,
     log: Log,
-    own: Vec<TempDir>,
+    own: Vec<Scratch>,
 }
 
 impl Drop for End {

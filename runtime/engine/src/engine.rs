@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit};
-use tempfile::TempDir;
 use tokio::runtime::Handle;
 use tokio::sync::{OnceCell, Semaphore};
 use wasmtime_wasi::{I32Exit, p1, p2};
@@ -20,6 +19,7 @@ use crate::log::Log;
 use crate::net::Ports;
 use crate::owner::Owners;
 use crate::program::{Linkers, Program};
+use crate::remove::Scratch;
 use crate::threads::Threads;
 use crate::{lifecycle, root, sockets};
 
@@ -99,7 +99,7 @@ pub(crate) struct Inner {
     compilers: Arc<Semaphore>,
     compiled: AtomicU64,
     programs: Mutex<HashMap<[u8; 32], Slot>>,
-    scratch: TempDir,
+    scratch: Scratch,
     threads: Threads,
     owners: Owners,
 }

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat, linkat};
 use rustix::io::Errno;
-use tempfile::TempDir;
 
 use crate::container::ContainerConfig;
 use crate::mount::Mount;
+use crate::remove::Scratch;
 use crate::root::{self, inside, place};
 
 /// Bytes of a file that is copied.
@@ -50,7 +50,7 @@ pub(crate) fn put(
     files: Vec<Mount>,
     config: &mut ContainerConfig,
     scratch: &Path,
-    own: &mut Vec<TempDir>,
+    own: &mut Vec<Scratch>,
 ) -> Result<(), FileError> {
     let mut into_image: BTreeMap<PathBuf, Vec<Mount>> = BTreeMap::new();
     for file in files {
@@ -79,8 +79,8 @@ fn failed(file: &Mount, source: io::Error) -> FileError {
 }
 
 /// Puts a folder with these files and all that the image has there in the place of a folder of the image.
-fn cover(config: &mut ContainerConfig, folder: &Path, files: &[Mount], scratch: &Path) -> io::Result<TempDir> {
-    let made = tempfile::Builder::new().prefix("files-").tempdir_in(scratch)?;
+fn cover(config: &mut ContainerConfig, folder: &Path, files: &[Mount], scratch: &Path) -> io::Result<Scratch> {
+    let made = Scratch::new("files-", scratch)?;
     let guest = |rest: &Path| Path::new("/").join(folder).join(rest).display().to_string();
     let writable = !config.read_only_root && files.iter().any(|file| !file.read_only);
     let names: Vec<_> = files.iter().filter_map(|file| inside(&file.guest).file_name().map(PathBuf::from)).collect();

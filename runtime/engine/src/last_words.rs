@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
-use tempfile::TempDir;
 
 use crate::container::ContainerConfig;
 use crate::mount::Mount;
+use crate::remove::Scratch;
 use crate::root::{RootError, inside, make, place, walk};
 
 /// So many bytes are read, the last of the file.
@@ -62,7 +62,7 @@ impl LastWords {
     pub(crate) fn prepare(
         config: &mut ContainerConfig,
         scratch: &Path,
-        own: &mut Vec<TempDir>,
+        own: &mut Vec<Scratch>,
     ) -> Result<Option<Self>, RootError> {
         let Some(path) = config.last_words.clone() else { return Ok(None) };
         let failed = |source| RootError::LastWords { path: path.clone(), source };
@@ -75,7 +75,7 @@ impl LastWords {
             make(&mount.host, &folder).map_err(failed)?;
             (Self { host: mount.host.clone(), folder, name, owner, before: None }, false)
         } else if !folder.as_os_str().is_empty() && is_free(&mount.host, &folder) {
-            let made = tempfile::Builder::new().prefix("last-words-").tempdir_in(scratch).map_err(failed)?;
+            let made = Scratch::new("last-words-", scratch).map_err(failed)?;
             if is_own {
                 // So that a listing of the root shows it.
                 make(&mount.host, &folder).map_err(failed)?;

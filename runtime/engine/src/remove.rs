@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
 use rustix::io::Errno;
@@ -28,6 +28,31 @@ pub fn remove_tree(folder: &Path) -> io::Result<()> {
             // There is what was moved up, or what somebody else still makes.
             Err(Errno::NOTEMPTY | Errno::EXIST) if removal.removed > 0 => {}
             Err(error) => return Err(removal.error.unwrap_or(error).into()),
+        }
+    }
+}
+
+/// A folder of the engine's own, which goes with all that guests have put into it when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes one with a name that begins so.
+    pub(crate) fn new(prefix: &str, place: &Path) -> io::Result<Self> {
+        Ok(Self(tempfile::Builder::new().prefix(prefix).tempdir_in(place)?.keep()))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = remove_tree(&self.0)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(folder = %self.0.display(), %error, "can't remove what a container has left");
         }
     }
 }

@@ -14,12 +14,12 @@ use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use tempfile::TempDir;
 
 use crate::container::ContainerConfig;
 use crate::files::{self, FileError};
 use crate::mount::Mount;
 use crate::owner::Owner;
+use crate::remove::{Scratch, remove_tree};
 
 /// Begins the name of an engine's directory; the process id follows.
 const PREFIX: &str = "husk-";
@@ -52,7 +52,7 @@ const MOST_LEFT: usize = 4;
 /// whose process is gone without a chance to clean up is removed beside everything else, after a while: a device that comes back after a
 /// power cut has more urgent work for its disk, and some file systems make new files slowly just after many were removed. It doesn't wait
 /// if that happens again and again.
-pub(crate) fn scratch(place: Option<&Path>, removed_after: Duration) -> io::Result<TempDir> {
+pub(crate) fn scratch(place: Option<&Path>, removed_after: Duration) -> io::Result<Scratch> {
     let temporary = std::env::temp_dir();
     let place = place.unwrap_or(&temporary);
     fs::create_dir_all(place)?;
@@ -64,11 +64,11 @@ pub(crate) fn scratch(place: Option<&Path>, removed_after: Duration) -> io::Resu
         thread::Builder::new().name("husk-leftovers".into()).spawn(move || {
             thread::sleep(wait);
             for path in abandoned {
-                let _ = fs::remove_dir_all(path);
+                let _ = remove_tree(&path);
             }
         })?;
     }
-    tempfile::Builder::new().prefix(&format!("{PREFIX}{}-", std::process::id())).tempdir_in(place)
+    Scratch::new(&format!("{PREFIX}{}-", std::process::id()), place)
 }
 
 /// Whether it is the directory of an engine in a process that doesn't run any more.
@@ -79,7 +79,7 @@ fn is_abandoned(name: &str) -> bool {
 
 /// Adds the root directory to a container's mounts, unless one of them is the root, and makes the working directory. The answer
 /// is what is the container's own; it is removed when that is dropped.
-pub(crate) fn add(config: &mut ContainerConfig, folder: &Path) -> Result<Vec<TempDir>, RootError> {
+pub(crate) fn add(config: &mut ContainerConfig, folder: &Path) -> Result<Vec<Scratch>, RootError> {
     let files = files::take(config)?;
     let root = add_root(config, folder).map_err(|source| RootError::Root { folder: folder.to_path_buf(), source })?;
     let mut own: Vec<_> = root.into_iter().collect();
@@ -90,7 +90,7 @@ pub(crate) fn add(config: &mut ContainerConfig, folder: &Path) -> Result<Vec<Tem
     Ok(own)
 }
 
-fn add_root(config: &mut ContainerConfig, folder: &Path) -> io::Result<Option<TempDir>> {
+fn add_root(config: &mut ContainerConfig, folder: &Path) -> io::Result<Option<Scratch>> {
     let has = |config: &ContainerConfig, guest: &str| config.mounts.iter().any(|mount| mount.guest == guest);
     if has(config, "/") {
         return Ok(None);
@@ -110,7 +110,7 @@ fn add_root(config: &mut ContainerConfig, folder: &Path) -> io::Result<Option<Te
     Ok(Some(own))
 }
 
-fn add_working_dir(path: &str, mounts: &[Mount], own: &[TempDir]) -> Result<(), RootError> {
+fn add_working_dir(path: &str, mounts: &[Mount], own: &[Scratch]) -> Result<(), RootError> {
     let Some((rest, mount)) = place(path, mounts) else { return Ok(()) };
     // The container's own directory is made here and now, also where the guest is not to write.
     if !mount.read_only || own.iter().any(|own| own.path() == mount.host) {
@@ -158,7 +158,7 @@ pub(crate) fn walk(base: &Path, rest: &Path) -> io::Result<OwnedFd> {
 }
 
 /// Gives the folders that are the container's own to whom the guest's files belong. The files in them are mounted from elsewhere.
-pub(crate) fn hand_over(own: &[TempDir], owner: &Owner) -> Result<(), RootError> {
+pub(crate) fn hand_over(own: &[Scratch], owner: &Owner) -> Result<(), RootError> {
     own.iter().try_for_each(|own| hand_over_one(own.path(), owner))
 }
 
@@ -173,8 +173,8 @@ fn hand_over_one(path: &Path, owner: &Owner) -> Result<(), RootError> {
     lchown(path, Some(owner.user), Some(owner.group)).map_err(failed)
 }
 
-fn writable(config: &mut ContainerConfig, folder: &Path, guest: &str) -> io::Result<TempDir> {
-    let own = tempfile::Builder::new().prefix("container-").tempdir_in(folder)?;
+fn writable(config: &mut ContainerConfig, folder: &Path, guest: &str) -> io::Result<Scratch> {
+    let own = Scratch::new("container-", folder)?;
     config.mounts.push(Mount::new(own.path(), guest, config.read_only_root));
     Ok(own)
 }

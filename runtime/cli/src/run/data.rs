@@ -58,7 +58,7 @@ fn remove_abandoned(folder: &Path) {
         }
         let path = entry.path();
         if File::open(&path).is_ok_and(|lock| lock.try_lock().is_ok()) {
-            let _ = fs::remove_dir_all(&path);
+            let _ = husk_engine::remove_tree(&path);
         }
     }
 }
