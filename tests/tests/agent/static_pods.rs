@@ -113,6 +113,33 @@ fn a_file_that_is_edited_into_something_invalid_is_told_on_its_pod_which_goes_on
     world.pod_until("beacon-edge-7", |pod| pod["status"]["phase"] == "Running" && pod["metadata"]["uid"] != uid);
 }
 
+// spec: META-12
+#[test]
+fn a_file_that_can_not_be_read_when_the_agent_begins_again_ends_no_pod() {
+    let mut world = World::new(&[]);
+    for name in ["broken", "gone"] {
+        write(&world, &format!("{name}.yaml"), &MANIFEST.replace("beacon", name));
+    }
+    let uid = |pod: &serde_json::Value| pod["metadata"]["uid"].clone();
+    let [broken, gone] = ["broken-edge-7", "gone-edge-7"].map(|name| uid(&world.running(name)));
+    world.kill();
+    // As when the disk of the manifests comes late.
+    let (folder, away) = (world.path("manifests"), world.path("away"));
+    std::fs::rename(&folder, &away).expect("renamed");
+    world.start();
+    world.event("edge-7", "FailedValidation", "can't list the folder of static pods");
+    assert_eq!(uid(&world.running("broken-edge-7")), broken);
+    assert_eq!(uid(&world.running("gone-edge-7")), gone);
+    world.kill();
+    std::fs::rename(&away, &folder).expect("renamed");
+    write(&world, "broken.yaml", "kind: Pod\nspec: {");
+    std::fs::remove_file(folder.join("gone.yaml")).expect("removed");
+    world.start();
+    world.gone("gone-edge-7");
+    world.event("broken-edge-7", "FailedValidation", "broken.yaml");
+    assert_eq!(uid(&world.running("broken-edge-7")), broken);
+}
+
 // spec: NODE-04
 #[test]
 fn a_state_that_is_garbage_is_set_aside_and_pods_from_files_run() {

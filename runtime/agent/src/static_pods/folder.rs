@@ -67,10 +67,20 @@ impl Known {
 }
 
 impl Folder {
-    /// A folder in which nothing was seen yet.
-    pub(super) fn new(config: StaticPodsConfig, node_name: String) -> Self {
+    /// A folder in which nothing was seen yet but, in an earlier life, these pods: they were in the last good versions of their files.
+    pub(super) fn new<'a>(
+        config: StaticPodsConfig,
+        node_name: String,
+        before: impl IntoIterator<Item = &'a StaticPod>,
+    ) -> Self {
         let StaticPodsConfig { folder: path, settle, gates, .. } = config;
-        Self { path, node_name, settle, gates, files: BTreeMap::new(), wanted: BTreeMap::new(), unreadable: None }
+        let mut files: BTreeMap<OsString, Known> = BTreeMap::new();
+        for pod in before {
+            if let Some(name) = pod.file() {
+                files.entry(name).or_default().pods.push(pod.clone());
+            }
+        }
+        Self { path, node_name, settle, gates, files, wanted: BTreeMap::new(), unreadable: None }
     }
 
     /// The pods that are to run.
@@ -239,7 +249,7 @@ mod tests {
 
     fn folder_of(path: &Path) -> Folder {
         let config = StaticPodsConfig { settle: Duration::ZERO, ..StaticPodsConfig::new(path.to_owned()) };
-        Folder::new(config, "node".into())
+        Folder::new(config, "node".into(), [])
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! From the text of a manifest to static pods.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::Path;
 
@@ -47,6 +48,11 @@ impl StaticPod {
         PodName { namespace, name, uid: self.uid.0.to_string() }
     }
 
+    /// The file that it was made from, as its object says.
+    pub(super) fn file(&self) -> Option<OsString> {
+        Some(self.pod.metadata.annotations.as_ref()?.get(FILE)?.into())
+    }
+
     /// From the object that was kept of it.
     pub(super) fn of_mirror(pod: Pod) -> Option<Self> {
         let meta = &pod.metadata;
@@ -62,7 +68,13 @@ pub(super) fn read(text: &str, path: &Path, node_name: &str, gates: &Gates) -> R
     let (mut pods, mut problems) = (Vec::new(), decoded.errors);
     for document in &decoded.documents {
         match of(document, node_name, gates) {
-            Ok(pod) => pods.push(pod),
+            Ok(mut pod) => {
+                if let Some(name) = path.file_name().and_then(OsStr::to_str) {
+                    let annotations = pod.pod.metadata.annotations.get_or_insert_default();
+                    annotations.insert(FILE.into(), name.into());
+                }
+                pods.push(pod);
+            }
             Err(errors) => {
                 for (field, message) in errors {
                     // What was wrong before it got its name and marks was said already.
@@ -148,6 +160,9 @@ fn digest(node_name: &str, namespace: &str, name: &str, pod: &Value) -> String {
 
 /// The annotation with the digest.
 const CONTENT: &str = "kubernetes.io/config.hash";
+
+/// The annotation with the name of the file: an agent that begins again knows whose pod it is while the file can't be read.
+const FILE: &str = "husk.dev/config.file";
 
 /// Says of a pod that it comes from a file, as upstream does.
 fn mark(pod: &mut Pod, uid: &str, content: &str) {

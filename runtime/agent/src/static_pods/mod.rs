@@ -76,7 +76,9 @@ impl StaticPods {
     pub fn go_on(config: StaticPodsConfig, node: Arc<LocalNode>, pods: Vec<Pod>) -> Self {
         let look = Arc::new(Notify::new());
         let (report, problems) = watch::channel(Vec::new());
-        let folder = Folder::new(config.clone(), node.node_name().to_owned());
+        let running: BTreeMap<Identity, StaticPod> =
+            pods.into_iter().filter_map(StaticPod::of_mirror).map(|pod| (pod.identity.clone(), pod)).collect();
+        let folder = Folder::new(config.clone(), node.node_name().to_owned(), running.values());
         let keeper = Keeper {
             hints: Hints::new(config.folder.clone(), look.clone()),
             config,
@@ -84,7 +86,7 @@ impl StaticPods {
             look: look.clone(),
             report,
             folder: Some(folder),
-            running: pods.into_iter().filter_map(StaticPod::of_mirror).map(|pod| (pod.identity.clone(), pod)).collect(),
+            running,
             listed: false,
             leaving: HashSet::new(),
         };
