@@ -14,14 +14,18 @@ use crate::users::VolumeOwner;
 
 /// The place of a volume that is to be in memory. Where there is none it is on the disk, as one is that was there already.
 pub(super) fn in_memory(on_disk: &Path, source: &EmptyDirVolumeSource, world: World<'_>) -> Option<PathBuf> {
-    if source.medium.as_deref() != Some("Memory") || on_disk.exists() {
+    let medium = source.medium.as_deref().filter(|medium| !medium.is_empty())?;
+    if on_disk.exists() {
         return None;
     }
     let meta = &world.pod.metadata;
-    let folder = world.memory.make(meta.uid.as_deref().unwrap_or_default());
+    let folder = match medium {
+        "Memory" => world.memory.make(meta.uid.as_deref().unwrap_or_default()),
+        _ => Err(io::Error::other("this machine has no such medium")),
+    };
     let refused = |error: &io::Error| {
         let (pod, volume) = (meta.name.as_deref().unwrap_or_default(), on_disk.display());
-        tracing::warn!(pod, %volume, %error, "an emptyDir of medium Memory is on the disk");
+        tracing::warn!(pod, %volume, %error, "an emptyDir of medium {medium} is on the disk");
     };
     Some(folder.inspect_err(refused).ok()?.join(on_disk.file_name()?))
 }

@@ -144,10 +144,8 @@ pub(super) static DOWNWARD_API_VOLUME_FILE: Object = object(
         field("user", Int64),
     ],
 );
-pub(super) static EMPTY_DIR_VOLUME_SOURCE: Object = object(
-    "EmptyDirVolumeSource",
-    &[field("medium", Str).warned("the volume lies on disk"), field("mode", Int32), field("sizeLimit", Quantity)],
-);
+pub(super) static EMPTY_DIR_VOLUME_SOURCE: Object =
+    object("EmptyDirVolumeSource", &[field("medium", Str), field("mode", Int32), field("sizeLimit", Quantity)]);
 pub(super) static EPHEMERAL_VOLUME_SOURCE: Object =
     object("EphemeralVolumeSource", &[field("volumeClaimTemplate", Object(&PERSISTENT_VOLUME_CLAIM_TEMPLATE))]);
 pub(super) static PERSISTENT_VOLUME_CLAIM_TEMPLATE: Object = object(
