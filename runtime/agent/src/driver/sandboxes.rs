@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use husk_core::Input;
 use husk_core::io::PodUid;
+use husk_core::quantity::Quantity;
+use husk_core::resources::pod_limits;
+use husk_core::spec::ResourceList;
 
 use super::{Answer, Driver};
 use crate::local::pod_folder;
@@ -91,7 +94,8 @@ impl Driver {
     /// Ends the pod when its volumes hold more than they may.
     fn watch_limits(&self, pod: &PodUid) {
         let Some(local) = self.pods.get(pod) else { return };
-        let (limits, Some(sandbox)) = (Limits::of(local.pod.spec.as_ref()), &local.sandbox) else { return };
+        let limits = Limits::of(local.pod.spec.as_ref(), self.memory_of(pod).as_ref());
+        let Some(sandbox) = &local.sandbox else { return };
         if limits.is_empty() {
             return;
         }
@@ -102,6 +106,17 @@ impl Driver {
                 let _ = answer.send(Answer::Fact(Input::LimitExceeded { pod, message }));
             }
         });
+    }
+
+    /// The most memory that a pod may have: what it is limited to if all its containers are, and never more than the node has for pods.
+    fn memory_of(&self, pod: &PodUid) -> Option<Quantity> {
+        let memory = |list: &ResourceList| list.get("memory").cloned().filter(|amount| *amount > Quantity::ZERO);
+        let limit = self.node.spec(pod).and_then(|spec| {
+            let is_limited = spec.resources.as_ref().is_some_and(|own| memory(&own.limits).is_some())
+                || spec.all_containers().all(|(_, container)| memory(&container.resources.limits).is_some());
+            memory(&pod_limits(spec)).filter(|_| is_limited)
+        });
+        limit.into_iter().chain(memory(&self.ground.machine.allocatable())).min()
     }
 
     /// ConfigMaps, Secrets or Services are others: files follow, and who waited for one is tried again.

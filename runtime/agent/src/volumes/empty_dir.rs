@@ -48,18 +48,21 @@ pub(crate) struct Limits(Vec<Limit>);
 struct Limit {
     volume: String,
     bytes: u64,
-    /// As written.
+    /// For people.
     text: String,
 }
 
 impl Limits {
-    /// Of a pod.
-    pub(crate) fn of(spec: Option<&PodSpec>) -> Self {
+    /// Of a pod that may have so much memory. As upstream, that bounds its volumes in memory as well.
+    pub(crate) fn of(spec: Option<&PodSpec>, memory: Option<&Quantity>) -> Self {
         let limit = |volume: &Volume| {
-            let text = volume.empty_dir.as_ref()?.size_limit.as_ref()?.0.clone();
+            let source = volume.empty_dir.as_ref()?;
+            let own = source.size_limit.as_ref().and_then(|limit| Quantity::parse(&limit.0).ok());
+            let memory = memory.filter(|_| source.medium.as_deref() == Some("Memory")).cloned();
             // As everywhere in Kubernetes, 0 is no limit.
-            let bytes = u64::try_from(Quantity::parse(&text).ok()?.value()).ok().filter(|bytes| *bytes > 0)?;
-            Some(Limit { volume: volume.name.clone(), bytes, text })
+            let limit = own.into_iter().chain(memory).filter(|limit| *limit > Quantity::ZERO).min()?;
+            let bytes = u64::try_from(limit.value()).unwrap_or(u64::MAX);
+            Some(Limit { volume: volume.name.clone(), bytes, text: limit.to_string() })
         };
         Self(volumes(spec).filter_map(limit).collect())
     }
@@ -76,5 +79,37 @@ impl Limits {
             folder.and_then(|made| usage(&made.path).ok()).is_some_and(|bytes| bytes > limit.bytes)
         })?;
         Some(format!("Usage of EmptyDir volume {:?} exceeds the limit {:?}. ", over.volume, over.text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_volume_in_memory_is_bounded_by_the_memory_of_its_pod() {
+        let text =
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers: [{name: a, image: x}]\n  volumes:
+  - {name: disk, emptyDir: {}}
+  - {name: small-disk, emptyDir: {sizeLimit: 1Mi}}
+  - {name: none, emptyDir: {sizeLimit: 0}}
+  - {name: mem, emptyDir: {medium: Memory}}
+  - {name: small, emptyDir: {medium: Memory, sizeLimit: 1000k}}
+  - {name: big, emptyDir: {medium: Memory, sizeLimit: 1Gi}}
+";
+        let decoded = husk_api::check(text, "pod.yaml");
+        let pod = husk_api::pod_of(&decoded.documents[0].object).expect("a pod");
+        let limits = |memory: Option<&str>| {
+            let memory = memory.map(|text| Quantity::parse(text).expect("a quantity"));
+            let Limits(limits) = Limits::of(pod.spec.as_ref(), memory.as_ref());
+            limits
+                .into_iter()
+                .map(|limit| format!("{} {} {}", limit.volume, limit.bytes, limit.text))
+                .collect::<Vec<_>>()
+        };
+        let small_disk = "small-disk 1048576 1Mi";
+        let bounded = [small_disk, "mem 67108864 64Mi", "small 1000000 1M", "big 67108864 64Mi"];
+        assert_eq!(limits(Some("64Mi")), bounded);
+        assert_eq!(limits(None), [small_disk, "small 1000000 1M", "big 1073741824 1Gi"]);
     }
 }
