@@ -36,6 +36,7 @@ use crate::notice::Notice;
 use crate::pod::{LocalPod, Work};
 use crate::probes::Turns;
 use crate::sandbox::{Ground, Sandbox};
+use crate::shares;
 use crate::upkeep::Updating;
 
 /// So long the agent waits for its guests when it is shut down; a guest that was killed ends at its next check.
@@ -394,9 +395,8 @@ impl Driver {
                     task.abort();
                 }
             }
-            Action::UpdateResources { instance, revision, .. } => {
-                let message = "limits of a running container can't be changed yet; restart it to apply them".to_owned();
-                let _ = self.answer.send(Answer::Fact(Input::ResourcesFailed { instance, revision, message }));
+            Action::UpdateResources { instance, revision, resources } => {
+                self.update_resources(instance, revision, &resources);
             }
             Action::Teardown { pod, attempt } => self.tear_down(pod, attempt),
             Action::StatusChanged { .. } | Action::Persist { .. } => {}

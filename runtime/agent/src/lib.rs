@@ -28,6 +28,7 @@ mod process;
 mod references;
 mod sandbox;
 mod security;
+mod shares;
 mod start;
 mod static_pods;
 mod target_view;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use husk_core::spec::Resources;
-use husk_engine::{ContainerConfig, Image, StartError};
+use husk_engine::{ContainerConfig, Image, PodShare, StartError};
 use k8s_openapi::api::core::v1::{Container, LinuxContainerUser, Pod};
 
 use crate::logs::Output;
@@ -12,6 +12,7 @@ use crate::node_files;
 use crate::process::{Process, Sources};
 use crate::sandbox::{CLUSTER_DOMAIN, Ground, Sandbox};
 use crate::security;
+use crate::shares;
 use crate::target_view::TargetView;
 
 /// An instance to be.
@@ -26,6 +27,8 @@ pub(crate) struct Start {
     pub(crate) sandbox: Arc<Sandbox>,
     /// What the node gave it.
     pub(crate) allocated: Option<Resources>,
+    /// What the node gave its pod of the processors.
+    pub(crate) share: Option<PodShare>,
     /// The container that it looks into, if it is a debugger.
     pub(crate) target: Option<Target>,
 }
@@ -54,7 +57,7 @@ impl Start {
     }
 
     fn find(self, ground: &Ground) -> Result<Prepared, String> {
-        let Self { pod, container, image, sandbox, allocated, target } = self;
+        let Self { pod, container, image, sandbox, allocated, share, target } = self;
         let whom = ground.users.whom(&pod, &container, image.user(), sandbox.users)?;
         let ip = sandbox.address.ip();
         let (said, hostname) = node_files::identity(&pod, CLUSTER_DOMAIN)?;
@@ -84,31 +87,9 @@ impl Start {
         config.last_words = container.termination_message_path.clone().filter(|path| !path.is_empty());
         config.stdin = container.stdin.unwrap_or(false);
         config.tty = container.tty.unwrap_or(false);
-        config.memory_limit = allocated.as_ref().and_then(memory_limit);
+        config.cpu = allocated.as_ref().map(shares::of_container).unwrap_or_default();
+        config.pod = share;
+        config.memory_limit = allocated.as_ref().and_then(shares::memory_limit);
         Ok(Prepared { config, view, user: whom.shown })
-    }
-}
-
-/// In bytes. As everywhere in Kubernetes, 0 is no limit.
-fn memory_limit(resources: &Resources) -> Option<u64> {
-    let limit = resources.limits.get("memory")?;
-    u64::try_from(limit.value()).ok().filter(|limit| *limit > 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use husk_core::quantity::Quantity;
-
-    use super::*;
-
-    #[test]
-    fn no_memory_limit_is_none_or_zero() {
-        let limited = |amount: &str| {
-            let amount = Quantity::parse(amount).expect("a quantity");
-            memory_limit(&Resources { limits: [("memory".to_owned(), amount)].into(), ..Resources::default() })
-        };
-        assert_eq!(limited("64Mi"), Some(64 << 20));
-        assert_eq!(limited("0"), None);
-        assert_eq!(memory_limit(&Resources::default()), None);
     }
 }

@@ -22,6 +22,7 @@ pub mod admission;
 pub mod api_status;
 pub mod backoff;
 pub mod conditions;
+pub mod cpu;
 pub mod deletion;
 pub mod disruption;
 pub mod event;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
+use husk_core::cpu::{CpuShare, Usage};
 use husk_core::io::Outcome;
 use tokio::sync::{mpsc, watch};
 use wasmtime::CallHook;
@@ -15,7 +16,7 @@ use crate::exec::{Exec, Process, Streams};
 use crate::guest::Guest;
 use crate::image::{DEFAULT_PATH, Image, ImageError, ModuleFile};
 use crate::last_words::LastWords;
-use crate::limits::{Account, Meter};
+use crate::limits::{Account, InUse, Meter};
 use crate::log::{Line, Log, Stream};
 use crate::mount::Mount;
 use crate::net::{Egress, PodAddress, PodNet, Protocol};
@@ -26,6 +27,7 @@ use crate::remove::Scratch;
 use crate::root;
 use crate::signal::{self, Control, Delivery, Pending, UnknownSignal};
 use crate::stdio::Stdio;
+use crate::turns::{PodShare, Seat};
 use crate::wasi::{self, Setting};
 
 /// Pieces of standard input that wait until the guest reads them.
@@ -64,6 +66,11 @@ pub struct ContainerConfig {
     pub network: bool,
     /// What the guest may reach beyond the node.
     pub egress: Egress,
+    /// What its instances may use of the processors together: so much of them while others compute, and no more than that.
+    pub cpu: CpuShare,
+    /// What all containers of its pod may use together, and what they compete with other pods by; without one the container is a pod of its
+    /// own, with the same share.
+    pub pod: Option<PodShare>,
     /// Bytes that its instances may hold together; crossing it ends the guest that does.
     pub memory_limit: Option<u64>,
     /// Fuel that an instance may use in its life.
@@ -94,6 +101,8 @@ impl ContainerConfig {
             hosts: Vec::new(),
             network: true,
             egress: Egress::Deny,
+            cpu: CpuShare::default(),
+            pod: None,
             memory_limit: None,
             fuel_budget: None,
             last_words: None,
@@ -170,6 +179,7 @@ pub(crate) struct ExecContext {
     pub(crate) config: ContainerConfig,
     address: Arc<PodAddress>,
     memory: Arc<Account>,
+    seat: Seat,
     acts_as: Option<ActsAs>,
     pub(crate) ended: watch::Sender<Option<Ended>>,
     last_words: OnceLock<Vec<u8>>,
@@ -192,11 +202,16 @@ impl Container {
             ports: engine.ports().clone(),
         });
         let memory = Arc::new(Account::new(config.memory_limit));
+        let seat = match config.pod.take() {
+            Some(pod) => pod.seat(config.cpu),
+            None => engine.turns().seat(config.cpu),
+        };
         let context = Arc::new(ExecContext {
             engine,
             config,
             address,
             memory,
+            seat,
             acts_as,
             ended: watch::Sender::new(None),
             last_words: OnceLock::new(),
@@ -317,6 +332,24 @@ impl Container {
     /// Bytes that its instances hold in linear memories and tables.
     pub fn memory(&self) -> u64 {
         self.0.context.memory.used()
+    }
+
+    /// What its instances have used of the processors.
+    pub fn cpu(&self) -> Usage {
+        self.0.context.seat.usage()
+    }
+
+    /// Changes what they may use, from now on (RES-11).
+    pub fn change_cpu(&self, share: CpuShare) {
+        self.0.context.seat.change(share);
+    }
+
+    /// Changes how much memory they may hold, from now on (RES-11).
+    ///
+    /// # Errors
+    /// They hold more than that. Nothing is changed.
+    pub fn change_memory_limit(&self, limit: Option<u64>) -> Result<(), InUse> {
+        self.0.context.memory.change_limit(limit)
     }
 
     /// Where the node connects to for an address of a pod, which differs for ports that the node may not bind itself.
@@ -446,7 +479,7 @@ impl ExecContext {
             signal = stop.wait_for(Option::is_some) => {
                 Ended::signal(signal.ok().and_then(|signal| *signal).unwrap_or(signal::KILL))
             }
-            ended = self.acting(running) => ended,
+            ended = self.seat.run(self.acting(running)) => ended,
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use husk_core::cpu::CpuShare;
 use rustix::process::{Resource, Rlimit};
 use tokio::runtime::Handle;
 use tokio::sync::{OnceCell, Semaphore};
@@ -21,6 +22,7 @@ use crate::owner::Owners;
 use crate::program::{Linkers, Program};
 use crate::remove::Scratch;
 use crate::threads::Threads;
+use crate::turns::{PodShare, Turns};
 use crate::{lifecycle, root, sockets};
 
 /// Compiled modules that are kept in memory though no container uses them.
@@ -100,6 +102,7 @@ pub(crate) struct Inner {
     compiled: AtomicU64,
     programs: Mutex<HashMap<[u8; 32], Slot>>,
     scratch: Scratch,
+    turns: Turns,
     threads: Threads,
     owners: Owners,
 }
@@ -131,7 +134,9 @@ impl Engine {
         };
         let scratch =
             root::scratch(config.scratch_dir.as_deref(), config.leftovers_after).map_err(EngineError::Scratch)?;
-        let threads = Threads::start(config.workers.max(1), || {}).map_err(EngineError::Threads)?;
+        let workers = config.workers.max(1);
+        let threads = Threads::start(workers, || {}).map_err(EngineError::Threads)?;
+        let turns = Turns::new(workers, threads.handle());
         Ok(Self(Arc::new(Inner {
             wasm,
             slice: config.slice.max(1),
@@ -142,6 +147,7 @@ impl Engine {
             compiled: AtomicU64::new(0),
             programs: Mutex::default(),
             scratch,
+            turns,
             threads,
             owners: Owners::default(),
         })))
@@ -168,6 +174,11 @@ impl Engine {
         Ok(container)
     }
 
+    /// A pod, whose containers compete as one with those of other pods ([`ContainerConfig::pod`]).
+    pub fn pod(&self, share: CpuShare) -> PodShare {
+        self.0.turns.pod(share)
+    }
+
     /// Modules that were compiled since the engine runs. Those that were loaded from the cache don't count.
     pub fn compiled(&self) -> u64 {
         self.0.compiled.load(Ordering::Relaxed)
@@ -186,6 +197,11 @@ impl Engine {
     /// The threads that guests run on.
     pub(crate) fn threads(&self) -> &Handle {
         self.0.threads.handle()
+    }
+
+    /// Whose turn it is on them.
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.0.turns
     }
 
     /// Those who use files on behalf of guests.

@@ -46,6 +46,7 @@ mod split;
 mod stdio;
 mod terminal;
 mod threads;
+mod turns;
 mod wasi;
 
 pub use attach::{Attached, Detached};
@@ -53,8 +54,10 @@ pub use container::{Container, ContainerConfig, StartError};
 pub use engine::{Engine, EngineConfig, EngineError};
 pub use exec::{Exec, ExecOutput, Process, Streams};
 pub use image::{Image, ImageConfig, ImageError};
+pub use limits::InUse;
 pub use log::{Follower, Line, Log, LogConfig, Stream};
 pub use mount::Mount;
 pub use owner::Owner;
 pub use remove::remove_tree;
 pub use signal::{Delivery, UnknownSignal};
+pub use turns::PodShare;

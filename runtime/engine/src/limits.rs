@@ -1,7 +1,6 @@
 //! Memory of a container, counted over all its instances.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use wasmtime::ResourceLimiter;
 
@@ -31,38 +30,65 @@ pub(crate) struct OutOfMemory {
     asked: u64,
 }
 
-/// What the instances of one container hold together.
+/// What the instances of one container hold together, and may hold.
 #[derive(Debug)]
-pub(crate) struct Account {
+pub(crate) struct Account(Mutex<Held>);
+
+#[derive(Debug)]
+struct Held {
     limit: u64,
-    used: AtomicU64,
+    used: u64,
+}
+
+/// A limit can't be lowered to less than what is in use: nothing can be taken from a guest that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the memory limit can't be lowered to {limit} bytes: {used} are in use")]
+pub struct InUse {
+    /// Bytes that it was to be.
+    pub limit: u64,
+    /// Bytes that instances hold.
+    pub used: u64,
 }
 
 impl Account {
     pub(crate) fn new(limit: Option<u64>) -> Self {
-        Self { limit: limit.unwrap_or(u64::MAX), used: AtomicU64::new(0) }
+        Self(Mutex::new(Held { limit: limit.unwrap_or(u64::MAX), used: 0 }))
+    }
+
+    /// Another limit from now on (RES-11).
+    pub(crate) fn change_limit(&self, limit: Option<u64>) -> Result<(), InUse> {
+        let (limit, mut held) = (limit.unwrap_or(u64::MAX), self.held());
+        if held.used > limit {
+            return Err(InUse { limit, used: held.used });
+        }
+        held.limit = limit;
+        Ok(())
     }
 
     /// Bytes in use.
     pub(crate) fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
+        self.held().used
     }
 
     fn has_room(&self, asked: u64) -> bool {
-        self.used().saturating_add(asked) <= self.limit
+        let held = self.held();
+        held.used.saturating_add(asked) <= held.limit
     }
 
     fn take(&self, asked: u64) -> Result<(), OutOfMemory> {
-        self.used
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-                used.checked_add(asked).filter(|total| *total <= self.limit)
-            })
-            .map(drop)
-            .map_err(|used| OutOfMemory { limit: self.limit, used, asked })
+        let mut held = self.held();
+        let Held { limit, used } = *held;
+        let total = used.checked_add(asked).filter(|total| *total <= limit);
+        held.used = total.ok_or(OutOfMemory { limit, used, asked })?;
+        Ok(())
     }
 
     fn give_back(&self, bytes: u64) {
-        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        self.held().used -= bytes;
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -142,6 +168,22 @@ mod tests {
         drop(first);
         assert_eq!(account.used(), 40);
         assert!(second.memory_growing(40, 100, None).is_ok());
+    }
+
+    // spec: RES-11
+    #[test]
+    fn a_limit_changes_in_place_but_takes_nothing_away() {
+        let account = Arc::new(Account::new(Some(100)));
+        let mut meter = Meter::new(account.clone());
+        assert!(meter.memory_growing(0, 80, None).is_ok());
+        assert_eq!(account.change_limit(Some(79)), Err(InUse { limit: 79, used: 80 }));
+        assert!(meter.memory_growing(80, 100, None).is_ok(), "it is what it was");
+        account.change_limit(Some(120)).expect("more");
+        assert!(meter.memory_growing(100, 121, None).is_err());
+        assert!(meter.memory_growing(100, 120, None).is_ok());
+        account.change_limit(None).expect("no limit");
+        assert!(meter.memory_growing(120, 1000, None).is_ok());
+        account.change_limit(Some(1000)).expect("as much as there is");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time;
 
 use husk_core::Input;
 use husk_core::io::{Hook, InstanceRef, ProbeOutcome};
-use husk_core::spec::{ProbeKind, PullPolicy};
+use husk_core::spec::{ProbeKind, PullPolicy, Resources};
 use husk_engine::{Container, StartError};
 
 use super::{Answer, Driver, Slot};
@@ -14,7 +14,7 @@ use crate::pod::LocalPod;
 use crate::probes::Target;
 use crate::start::Prepared;
 use crate::target_view::TargetView;
-use crate::{hooks, probes, start};
+use crate::{hooks, probes, shares, start};
 
 impl Driver {
     pub(super) fn pull(&mut self, instance: InstanceRef) {
@@ -81,6 +81,22 @@ impl Driver {
                 Err(error) => Err(error),
             };
             Answer::Created { instance, version, result }
+        });
+    }
+
+    /// Gives a running instance what was granted (RES-11).
+    pub(super) fn update_resources(&mut self, instance: InstanceRef, revision: u32, resources: &Resources) {
+        // One that starts has what was granted when it was ordered; the core tries again.
+        let changed = match self.instances.get(&instance) {
+            Some(Slot::Running(running)) => {
+                let changed = running.change_memory_limit(shares::memory_limit(resources));
+                changed.map(|()| running.change_cpu(shares::of_container(resources))).map_err(|error| error.to_string())
+            }
+            _ => Err("the container is not running".to_owned()),
+        };
+        self.fact(match changed {
+            Ok(()) => Input::ResourcesUpdated { instance, revision },
+            Err(message) => Input::ResourcesFailed { instance, revision, message },
         });
     }
 

@@ -13,6 +13,7 @@ use super::{Answer, Driver};
 use crate::local::pod_folder;
 use crate::pod::{LocalPod, Work};
 use crate::sandbox::Sandbox;
+use crate::shares;
 use crate::upkeep::{self, Kept, Updating};
 use crate::volumes::{Limits, Mounted};
 
@@ -47,6 +48,7 @@ impl Driver {
         }
         local.work = Work::TearingDown;
         let sandbox = local.sandbox.take();
+        local.share = None;
         let (folder, memory) = (pod_folder(&self.config.data_dir, &pod), self.ground.memory.clone());
         self.answer_blocking(move || {
             if let Some(sandbox) = &sandbox {
@@ -75,6 +77,7 @@ impl Driver {
             Ok(sandbox) => {
                 let ips = vec![sandbox.address.ip().to_string()];
                 local.set_up(sandbox);
+                local.share = self.node.spec(&pod).map(|spec| self.engine.pod(shares::of_pod(spec)));
                 Input::SandboxReady { pod: pod.clone(), attempt, ips }
             }
             Err((reason, message)) => {
