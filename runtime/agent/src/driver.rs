@@ -4,6 +4,7 @@
 
 mod containers;
 mod disks;
+mod measuring;
 mod sandboxes;
 mod views;
 
@@ -31,12 +32,12 @@ use crate::images::Found;
 use crate::instance::{self, MessagePolicy};
 use crate::local::{AgentConfig, Continuation, Keeper, PodState, Restored, pod_folder};
 use crate::logs::Logs;
+use crate::measures::Measures;
 use crate::metrics::Metrics;
 use crate::notice::Notice;
 use crate::pod::{LocalPod, Work};
 use crate::probes::Turns;
 use crate::sandbox::{Ground, Sandbox};
-use crate::shares;
 use crate::upkeep::Updating;
 
 /// So long the agent waits for its guests when it is shut down; a guest that was killed ends at its next check.
@@ -95,6 +96,7 @@ pub(crate) struct Tools {
     pub(crate) clock: Clock,
     pub(crate) logs: Logs,
     pub(crate) metrics: Metrics,
+    pub(crate) measures: Measures,
     pub(crate) histories: Histories,
 }
 
@@ -127,12 +129,13 @@ pub(crate) struct Driver {
     notices: broadcast::Sender<Notice>,
     logs: Logs,
     metrics: Metrics,
+    measures: Measures,
     histories: Histories,
 }
 
 impl Driver {
     pub(crate) fn new(config: AgentConfig, tools: Tools, notices: broadcast::Sender<Notice>) -> Self {
-        let Tools { ground, engine, addresses, clock, logs, metrics, histories } = tools;
+        let Tools { ground, engine, addresses, clock, logs, metrics, measures, histories } = tools;
         let (answer, answers) = mpsc::unbounded_channel();
         let node = NodeConfig {
             node_name: config.node_name.clone(),
@@ -160,6 +163,7 @@ impl Driver {
             notices,
             logs,
             metrics,
+            measures,
             histories,
         }
     }
@@ -191,6 +195,7 @@ impl Driver {
     pub(crate) async fn run(mut self, mut commands: mpsc::UnboundedReceiver<Command>) {
         let mut collection = self.ground.images.collections();
         let mut looks = disks::looks();
+        let mut measurements = measuring::measurements();
         let mut changes = self.ground.references.changes();
         loop {
             while self.carry_out_all() {}
@@ -215,6 +220,7 @@ impl Driver {
                 () = sleep => self.node.advance(self.now()),
                 _ = collection.tick() => self.collect_images(),
                 _ = looks.tick() => self.look_at_disks(),
+                _ = measurements.tick() => self.measure(),
             }
         }
     }
@@ -351,7 +357,10 @@ impl Driver {
             match action {
                 // Before anybody is told of it: what was seen is not to be forgotten.
                 Action::Persist { pod, urgency } => self.persist(&pod, urgency),
-                Action::StatusChanged { pod } => orders.extend(self.status_of(pod).map(Order::Tell)),
+                Action::StatusChanged { pod } => {
+                    self.grant(&pod);
+                    orders.extend(self.status_of(pod).map(Order::Tell));
+                }
                 other => orders.push(Order::Do(other)),
             }
         }

@@ -16,6 +16,7 @@ mod instance;
 mod local;
 mod logs;
 mod machine;
+mod measures;
 mod metrics;
 mod node_files;
 mod notice;

@@ -26,6 +26,7 @@ use crate::histories::Histories;
 use crate::images::{ImageTable, Images, ImagesConfig};
 use crate::logs::Logs;
 use crate::machine::ThisMachine;
+use crate::measures::Measures;
 use crate::metrics::Metrics;
 use crate::notice::Notice;
 use crate::pod::LocalPod;
@@ -161,6 +162,7 @@ pub struct LocalNode {
     driver: JoinHandle<()>,
     logs: Logs,
     metrics: Metrics,
+    measures: Measures,
     histories: Histories,
     engine: Engine,
     ground: Ground,
@@ -211,7 +213,8 @@ impl LocalNode {
         let clock = Clock::starting_at(continuation.as_ref().map_or(Instant::ZERO, |before| before.now));
         let began = SystemTime::now() - clock.now().since_epoch();
         let (logs, watched) = (Logs::default(), notices.downgrade());
-        let (metrics, histories) = (Metrics::new(&node_name, began), Histories::new(clock));
+        let (measures, histories) = (Measures::default(), Histories::new(clock));
+        let metrics = Metrics::new(&node_name, began, measures.clone());
         let tools = Tools {
             ground: ground.clone(),
             engine: engine.clone(),
@@ -219,6 +222,7 @@ impl LocalNode {
             clock,
             logs: logs.clone(),
             metrics: metrics.clone(),
+            measures: measures.clone(),
             histories: histories.clone(),
         };
         let mut driver = Driver::new(config, tools, notices);
@@ -226,7 +230,19 @@ impl LocalNode {
             driver.go_on(before);
         }
         let driver = tokio::spawn(driver.run(orders));
-        Ok(Self { commands, notices: watched, driver, logs, metrics, histories, engine, ground, node_name, began })
+        Ok(Self {
+            commands,
+            notices: watched,
+            driver,
+            logs,
+            metrics,
+            measures,
+            histories,
+            engine,
+            ground,
+            node_name,
+            began,
+        })
     }
 
     /// Everything that is known to keep a pod from running here. `base` is the folder of its manifest.
@@ -237,6 +253,11 @@ impl LocalNode {
     /// Its figures, for Prometheus.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// What its pods use.
+    pub(crate) fn measures(&self) -> &Measures {
+        &self.measures
     }
 
     /// What it has.

@@ -2,6 +2,7 @@
 
 mod machine;
 mod pods;
+mod usage;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +16,8 @@ use prometheus_client::registry::Registry;
 
 use self::machine::ThisProcess;
 use self::pods::Pods;
+use self::usage::WhatPodsUse;
+use crate::measures::Measures;
 use crate::notice::Notice;
 
 /// The figures of a node.
@@ -36,11 +39,12 @@ impl Metrics {
     /// The `Content-Type` of [`text`](Self::text).
     pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-    /// Of a node whose time is counted from `epoch`.
-    pub(crate) fn new(node_name: &str, epoch: SystemTime) -> Self {
+    /// Of a node whose time is counted from `epoch`, with what its pods use.
+    pub(crate) fn new(node_name: &str, epoch: SystemTime, measures: Measures) -> Self {
         let mut registry = Registry::default();
         let pods = Pods::new(&mut registry, node_name, epoch);
         registry.register_collector(Box::new(ThisProcess::new()));
+        registry.register_collector(Box::new(WhatPodsUse(measures)));
         Self(Arc::new(Inner { registry, pods: Mutex::new(pods) }))
     }
 

@@ -58,7 +58,7 @@ pub use memory::Memory;
 pub use node_object::NodeFacts;
 pub use objects::Objects;
 pub use resource::{Column, Door, ListMerge, Reading, Removal, Resource, Strategy, Subresource};
-pub use resources::{CONFIG_MAPS, NODES, PODS, RESOURCES, SECRETS};
+pub use resources::{CONFIG_MAPS, NODE_METRICS, NODES, POD_METRICS, PODS, RESOURCES, SECRETS};
 pub use respond::{Payload, Response};
 pub use serve::{Listener, serve};
 pub use status::{ApiError, Cause};

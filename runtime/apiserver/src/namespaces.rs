@@ -92,7 +92,8 @@ async fn end(api: Api, namespace: Shared) {
 /// one resource while another was waited for.
 async fn empty(api: &Api, namespace: &str) -> Result<bool, ApiError> {
     let mut was_empty = true;
-    for resource in RESOURCES.iter().filter(|resource| resource.namespaced) {
+    let can_go = |resource: &&&Resource| resource.namespaced && resource.verbs.contains(&"delete");
+    for resource in RESOURCES.iter().filter(can_go) {
         was_empty &= clear(api, resource, namespace).await?;
     }
     Ok(was_empty)

@@ -16,7 +16,7 @@ use crate::exec::{Exec, Process, Streams};
 use crate::guest::Guest;
 use crate::image::{DEFAULT_PATH, Image, ImageError, ModuleFile};
 use crate::last_words::LastWords;
-use crate::limits::{Account, InUse, Meter};
+use crate::limits::{Account, InUse, MemoryUse, Meter};
 use crate::log::{Line, Log, Stream};
 use crate::mount::Mount;
 use crate::net::{Egress, PodAddress, PodNet, Protocol};
@@ -329,9 +329,9 @@ impl Container {
         self.0.control.handles_signals
     }
 
-    /// Bytes that its instances hold in linear memories and tables.
-    pub fn memory(&self) -> u64 {
-        self.0.context.memory.used()
+    /// What its instances hold in linear memories and tables.
+    pub fn memory(&self) -> MemoryUse {
+        self.0.context.memory.usage()
     }
 
     /// What its instances have used of the processors.

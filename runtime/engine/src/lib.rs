@@ -54,7 +54,7 @@ pub use container::{Container, ContainerConfig, StartError};
 pub use engine::{Engine, EngineConfig, EngineError};
 pub use exec::{Exec, ExecOutput, Process, Streams};
 pub use image::{Image, ImageConfig, ImageError};
-pub use limits::InUse;
+pub use limits::{InUse, MemoryUse};
 pub use log::{Follower, Line, Log, LogConfig, Stream};
 pub use mount::Mount;
 pub use owner::Owner;

@@ -38,6 +38,21 @@ pub(crate) struct Account(Mutex<Held>);
 struct Held {
     limit: u64,
     used: u64,
+    peak: u64,
+    refused: u64,
+}
+
+/// What the instances of a container hold of memory, as a cgroup has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// Bytes in use (`memory.current`).
+    pub used: u64,
+    /// The most that ever was (`memory.peak`).
+    pub peak: u64,
+    /// Bytes that may be used; none without a limit (`memory.max`).
+    pub limit: Option<u64>,
+    /// How often more was asked for (`max` in `memory.events`).
+    pub refused: u64,
 }
 
 /// A limit can't be lowered to less than what is in use: nothing can be taken from a guest that runs.
@@ -52,7 +67,7 @@ pub struct InUse {
 
 impl Account {
     pub(crate) fn new(limit: Option<u64>) -> Self {
-        Self(Mutex::new(Held { limit: limit.unwrap_or(u64::MAX), used: 0 }))
+        Self(Mutex::new(Held { limit: limit.unwrap_or(u64::MAX), used: 0, peak: 0, refused: 0 }))
     }
 
     /// Another limit from now on (RES-11).
@@ -65,9 +80,10 @@ impl Account {
         Ok(())
     }
 
-    /// Bytes in use.
-    pub(crate) fn used(&self) -> u64 {
-        self.held().used
+    /// What is in use, and was.
+    pub(crate) fn usage(&self) -> MemoryUse {
+        let Held { limit, used, peak, refused } = *self.held();
+        MemoryUse { used, peak, limit: (limit < u64::MAX).then_some(limit), refused }
     }
 
     fn has_room(&self, asked: u64) -> bool {
@@ -77,9 +93,13 @@ impl Account {
 
     fn take(&self, asked: u64) -> Result<(), OutOfMemory> {
         let mut held = self.held();
-        let Held { limit, used } = *held;
-        let total = used.checked_add(asked).filter(|total| *total <= limit);
-        held.used = total.ok_or(OutOfMemory { limit, used, asked })?;
+        let Held { limit, used, .. } = *held;
+        let Some(total) = used.checked_add(asked).filter(|total| *total <= limit) else {
+            held.refused += 1;
+            return Err(OutOfMemory { limit, used, asked });
+        };
+        held.used = total;
+        held.peak = held.peak.max(total);
         Ok(())
     }
 
@@ -166,7 +186,7 @@ mod tests {
         assert!(second.memory_growing(0, 41, None).is_err());
         assert!(second.memory_growing(0, 40, None).is_ok());
         drop(first);
-        assert_eq!(account.used(), 40);
+        assert_eq!(account.usage(), MemoryUse { used: 40, peak: 100, limit: Some(100), refused: 1 });
         assert!(second.memory_growing(40, 100, None).is_ok());
     }
 
@@ -193,7 +213,7 @@ mod tests {
         assert!(meter.memory_growing(0, 60, None).expect("within the limit"));
         meter.table_grow_failed(wasmtime::Error::msg("overflow")).expect("goes on");
         meter.memory_grow_failed(wasmtime::Error::msg("overflow")).expect("goes on");
-        assert_eq!(account.used(), 60);
+        assert_eq!(account.usage().used, 60);
         assert!(meter.memory_growing(60, 120, None).is_err());
     }
 
@@ -204,7 +224,7 @@ mod tests {
             assert!(!Meter::new(account.clone()).memory_growing(0, bytes, None).expect("refused, not an error"));
         }
         assert!(Meter::new(account.clone()).memory_growing(0, MAX_MEMORY as usize, None).expect("no error"));
-        assert_eq!(account.used(), 0);
+        assert_eq!(account.usage().used, 0);
         let mut limited = Meter::new(Arc::new(Account::new(Some(100))));
         assert!(limited.memory_growing(0, usize::MAX, None).is_err());
     }
@@ -216,7 +236,7 @@ mod tests {
         assert!(meter.table_growing(0, MAX_ELEMENTS, None).expect("no error"));
         assert!(!meter.table_growing(MAX_ELEMENTS, MAX_ELEMENTS + 1, None).expect("refused, not an error"));
         assert!(!meter.table_growing(0, MAX_ELEMENTS + 1, Some(usize::MAX)).expect("refused, not an error"));
-        assert_eq!(account.used(), MAX_ELEMENTS as u64 * TABLE_ELEMENT);
+        assert_eq!(account.usage().used, MAX_ELEMENTS as u64 * TABLE_ELEMENT);
     }
 
     #[test]
@@ -224,6 +244,6 @@ mod tests {
         let account = Arc::new(Account::new(Some(100)));
         let mut meter = Meter::new(account.clone());
         assert!(!meter.memory_growing(0, 200, Some(150)).expect("refused, not an error"));
-        assert_eq!(account.used(), 0);
+        assert_eq!(account.usage().used, 0);
     }
 }

@@ -133,9 +133,19 @@ fn figures(text: &str) -> BTreeMap<String, (String, Vec<(String, Sample)>)> {
     families
 }
 
+/// Labels of what is said of a container.
+const CONTAINER: &[&str] = &["container", "namespace", "pod"];
 /// Under the names and with the labels of a kubelet, as its documentation lists them.
-const OF_A_KUBELET: [(&str, &str, &[&str]); 13] = [
-    ("container_start_time_seconds", "gauge", &["container", "namespace", "pod"]),
+const OF_A_KUBELET: [(&str, &str, &[&str]); 25] = [
+    ("container_cpu_cfs_periods", "counter", CONTAINER),
+    ("container_cpu_cfs_throttled_periods", "counter", CONTAINER),
+    ("container_cpu_cfs_throttled_seconds", "counter", CONTAINER),
+    ("container_cpu_usage_seconds", "counter", CONTAINER),
+    ("container_memory_failcnt", "counter", CONTAINER),
+    ("container_memory_max_usage_bytes", "gauge", CONTAINER),
+    ("container_memory_working_set_bytes", "gauge", CONTAINER),
+    ("container_spec_memory_limit_bytes", "gauge", CONTAINER),
+    ("container_start_time_seconds", "gauge", CONTAINER),
     ("kubelet_lifecycle_handler_http_fallbacks", "counter", &[]),
     ("kubelet_node_name", "gauge", &["node"]),
     ("kubelet_pod_start_duration_seconds", "histogram", &[]),
@@ -147,6 +157,10 @@ const OF_A_KUBELET: [(&str, &str, &[&str]); 13] = [
     ("kubelet_started_pods_errors", "counter", &[]),
     ("kubelet_started_user_namespaced_pods", "counter", &[]),
     ("kubelet_started_user_namespaced_pods_errors", "counter", &[]),
+    ("node_cpu_usage_seconds", "counter", &[]),
+    ("node_memory_working_set_bytes", "gauge", &[]),
+    ("pod_cpu_usage_seconds", "counter", &["namespace", "pod"]),
+    ("pod_memory_working_set_bytes", "gauge", &["namespace", "pod"]),
     ("prober_probe", "counter", &["container", "namespace", "pod", "pod_uid", "probe_type", "result"]),
 ];
 /// The same.
@@ -165,7 +179,8 @@ fn figures_are_read_as_prometheus_reads_them_and_are_a_kubelets() {
     world.create("lost", &lost);
     let text = world.until("all of them", |world| {
         let text = world.get("/metrics")?.body;
-        text.contains("CreateContainerConfigError").then_some(text)
+        let is_measured = text.contains("container_cpu_usage_seconds_total{");
+        (text.contains("CreateContainerConfigError") && is_measured).then_some(text)
     });
     let families = figures(&text);
     for (name, kind, labels) in OF_A_KUBELET.into_iter().chain([PROBE_TIMES]) {

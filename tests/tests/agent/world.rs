@@ -154,6 +154,15 @@ impl World {
         self.send("POST", PODS, &pod).ok()
     }
 
+    /// What `husk` says as a client of the agent, which it does not fail to be.
+    pub(crate) fn husk(&self, arguments: &[&str]) -> String {
+        let mut husk = command();
+        let output = husk.args(arguments).env("HUSK_SOCKET", self.path("husk.sock")).output().expect("husk starts");
+        let [said, wrong] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        assert!(output.status.success(), "husk {arguments:?}: {wrong}");
+        said
+    }
+
     /// A pod, if it is there.
     pub(crate) fn pod(&self, name: &str) -> Option<Value> {
         let answer = self.get(&format!("{PODS}/{name}"))?;

@@ -6,6 +6,7 @@
 mod before;
 mod health;
 mod manifests;
+mod measured;
 mod news;
 mod node_events;
 mod node_facts;
@@ -25,7 +26,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use husk_api::Gates;
-use husk_apiserver::{Api, Listener, Memory, Objects, serve};
+use husk_apiserver::{Api, Listener, Memory, NODE_METRICS, Objects, POD_METRICS, serve};
 use husk_core::Input;
 use husk_core::event::EventKind;
 use husk_core::record::Interruption;
@@ -36,6 +37,7 @@ use tokio::task::JoinSet;
 
 use self::before::Bases;
 use self::health::Health;
+use self::measured::MeasuredObjects;
 use self::node_facts::NodeFactsKeeper;
 use self::pods::Pods;
 use self::records::Records;
@@ -188,6 +190,11 @@ impl Device {
         let after = interruption.unwrap_or(Interruption::Reboot);
         let continuation = Continuation { now, after, pods: before.restored, keeper: keeper.clone() };
         let node = Arc::new(LocalNode::go_on(node_config, continuation)?);
+        let measured = MeasuredObjects { measures: node.measures().clone(), node_name: node.node_name().to_owned() };
+        let measured = Arc::new(measured);
+        let objects = [&NODE_METRICS, &POD_METRICS]
+            .into_iter()
+            .fold(objects, |objects, resource| objects.with(&resource.qualified(), measured.clone()));
 
         let device = husk_apiserver::Device {
             node_name: node.node_name().to_owned(),

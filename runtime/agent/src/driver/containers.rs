@@ -3,7 +3,7 @@
 use std::time;
 
 use husk_core::Input;
-use husk_core::io::{Hook, InstanceRef, ProbeOutcome};
+use husk_core::io::{Hook, InstanceRef, PodUid, ProbeOutcome};
 use husk_core::spec::{ProbeKind, PullPolicy, Resources};
 use husk_engine::{Container, StartError};
 
@@ -98,6 +98,14 @@ impl Driver {
             Ok(()) => Input::ResourcesUpdated { instance, revision },
             Err(message) => Input::ResourcesFailed { instance, revision, message },
         });
+    }
+
+    /// Gives a pod as a whole what was granted: that is nobody's order, but its status says so.
+    pub(super) fn grant(&self, pod: &PodUid) {
+        let share = self.pods.get(pod).and_then(|local| local.share.as_ref());
+        if let (Some(share), Some(spec)) = (share, self.node.spec(pod)) {
+            share.change(shares::of_pod(spec));
+        }
     }
 
     pub(super) fn probe(&mut self, instance: InstanceRef, kind: ProbeKind, run: u32, timeout: time::Duration) {

@@ -4,6 +4,7 @@ mod budgets;
 mod config;
 mod events;
 mod leases;
+mod metrics;
 mod namespaces;
 mod nodes;
 mod pods;
@@ -21,12 +22,15 @@ pub static RESOURCES: &[&Resource] = &[
     &config::SECRETS,
     &budgets::BUDGETS,
     &leases::LEASES,
+    &metrics::NODE_METRICS,
+    &metrics::POD_METRICS,
 ];
 
 pub(crate) use budgets::BUDGETS;
 pub use config::{CONFIG_MAPS, SECRETS};
 pub(crate) use events::EVENTS;
 pub(crate) use leases::LEASES;
+pub use metrics::{NODE_METRICS, POD_METRICS};
 pub(crate) use namespaces::NAMESPACES;
 pub use nodes::NODES;
 pub use pods::PODS;

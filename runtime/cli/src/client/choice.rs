@@ -76,9 +76,14 @@ impl Choice {
 
     /// That there is nothing.
     pub(crate) fn nothing(&self, is_namespaced: bool) -> String {
-        match self.namespace().filter(|_| is_namespaced) {
-            Some(namespace) => format!("No resources found in {namespace} namespace."),
-            None => "No resources found".into(),
-        }
+        nothing_in(self.namespace().filter(|_| is_namespaced))
+    }
+}
+
+/// That there is nothing in a namespace, or anywhere.
+pub(crate) fn nothing_in(namespace: Option<&str>) -> String {
+    match namespace {
+        Some(namespace) => format!("No resources found in {namespace} namespace."),
+        None => "No resources found".into(),
     }
 }

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use husk_core::quantity::Quantity;
 use serde_json::Value;
 
+use super::choice::nothing_in;
 use super::connection::{Ask, Connection};
 use super::failure::Failure;
 use super::output::{name_of, text};
@@ -83,6 +84,10 @@ impl Top {
                 let ask = Ask::get(path).query(Query::default().maybe("labelSelector", selector));
                 let answer = agent.json(ask).await.map_err(missing)?;
                 let pods = if name.is_some() { std::slice::from_ref(&answer) } else { items(&answer["items"]) };
+                if pods.is_empty() {
+                    crate::out::err(format_args!("{}", nothing_in((!all_namespaces).then(|| namespace.name()))));
+                    return Ok(());
+                }
                 let mut header = vec!["NAMESPACE", "POD", "NAME", "CPU(cores)", "MEMORY(bytes)"];
                 header.retain(|column| match *column {
                     "NAMESPACE" => all_namespaces,

@@ -32,7 +32,7 @@ async fn programs_end_as_the_table_says() {
         for (way, expected) in ways {
             let (container, log) = crasher(kind, way).await;
             assert_eq!(container.wait().await, expected, "{kind} {way:?}: {:?} {:?}", container.detail(), text(&log));
-            assert_eq!(container.memory(), 0);
+            assert_eq!(container.memory().used, 0);
         }
     }
 }
