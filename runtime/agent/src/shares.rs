@@ -47,7 +47,7 @@ mod tests {
     }
 
     fn cpu(request: &str, limit: &str) -> Resources {
-        Resources { requests: list("cpu", request), limits: list("cpu", limit), ..Resources::default() }
+        Resources { requests: list("cpu", request), limits: list("cpu", limit) }
     }
 
     fn pod(own: Option<Resources>, containers: &[(&str, &str)]) -> PodSpec {
