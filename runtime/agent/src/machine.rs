@@ -6,6 +6,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use husk_core::quantity::{Notation, Quantity};
 use husk_core::spec::ResourceList;
 
+use crate::eviction::{EvictionConfig, Signal};
+
 /// The machine. Clones share what is known of it.
 #[derive(Clone, Debug)]
 pub(crate) struct ThisMachine(Arc<Inner>);
@@ -14,6 +16,8 @@ pub(crate) struct ThisMachine(Arc<Inner>);
 struct Inner {
     /// On the disk that counts.
     data_dir: PathBuf,
+    /// What has to be left of it.
+    evictions: EvictionConfig,
     known: RwLock<Known>,
 }
 
@@ -24,11 +28,12 @@ struct Known {
 }
 
 impl ThisMachine {
-    /// The machine, of which this much is not for pods.
-    pub(crate) fn new(data_dir: &Path, reserved: ResourceList) -> Self {
-        let allocatable = Arc::new(without(&capacity(data_dir), &reserved));
-        let known = RwLock::new(Known { reserved, allocatable });
-        Self(Arc::new(Inner { data_dir: data_dir.to_owned(), known }))
+    /// The machine, of which this much is not for pods, and what has to be left.
+    pub(crate) fn new(data_dir: &Path, reserved: ResourceList, evictions: EvictionConfig) -> Self {
+        let known = RwLock::new(Known { reserved, allocatable: Arc::default() });
+        let machine = Self(Arc::new(Inner { data_dir: data_dir.to_owned(), evictions, known }));
+        machine.look();
+        machine
     }
 
     /// From now on this much is not for pods.
@@ -41,7 +46,8 @@ impl ThisMachine {
     pub(crate) fn look(&self) -> ResourceList {
         let capacity = capacity(&self.0.data_dir);
         let mut known = self.0.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.allocatable = Arc::new(without(&capacity, &known.reserved));
+        let left = without(&capacity, &self.0.to_be_left(&capacity));
+        known.allocatable = Arc::new(without(&left, &known.reserved));
         capacity
     }
 
@@ -49,13 +55,30 @@ impl ThisMachine {
     pub(crate) fn allocatable(&self) -> Arc<ResourceList> {
         self.0.known.read().unwrap_or_else(PoisonError::into_inner).allocatable.clone()
     }
+
+    /// Bytes of memory of that.
+    pub(crate) fn memory_for_pods(&self) -> Option<u64> {
+        u64::try_from(self.allocatable().get("memory")?.value()).ok()
+    }
+}
+
+impl Inner {
+    /// What has to be left of a capacity before pods go for it.
+    fn to_be_left(&self, capacity: &ResourceList) -> ResourceList {
+        let of = |(name, signal): (&str, Signal)| {
+            let all = u64::try_from(capacity.get(name)?.value()).ok()?;
+            let left = i64::try_from(self.evictions.reserved(signal, all)).ok()?;
+            Some((name.to_owned(), Quantity::new(left, Notation::Binary)))
+        };
+        [("memory", Signal::Memory), ("ephemeral-storage", Signal::Disk)].into_iter().filter_map(of).collect()
+    }
 }
 
 fn capacity(data_dir: &Path) -> ResourceList {
     let mut capacity = ResourceList::new();
     let cpus = std::thread::available_parallelism().map_or(1, |cpus| i64::try_from(cpus.get()).unwrap_or(1));
     capacity.insert("cpu".into(), Quantity::new(cpus, Notation::Decimal));
-    if let Some(bytes) = memory() {
+    if let Some(bytes) = memory_available().and_then(|(_, all)| i64::try_from(all).ok()) {
         capacity.insert("memory".into(), Quantity::new(bytes, Notation::Binary));
     }
     if let Some(bytes) = disk(data_dir) {
@@ -74,11 +97,18 @@ fn without(capacity: &ResourceList, reserved: &ResourceList) -> ResourceList {
     left.collect()
 }
 
-/// Bytes of memory of this machine.
-fn memory() -> Option<i64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<i64>().ok()?.checked_mul(1024)
+/// Bytes of memory of this machine that somebody could have, and all of them.
+pub(crate) fn memory_available() -> Option<(u64, u64)> {
+    available(&std::fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+/// The same, from `/proc/meminfo`.
+fn available(meminfo: &str) -> Option<(u64, u64)> {
+    let of = |name: &str| {
+        let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    };
+    Some((of("MemAvailable:")?, of("MemTotal:")?))
 }
 
 /// Bytes of the disk that a folder is on.
@@ -102,8 +132,14 @@ mod tests {
     }
 
     #[test]
+    fn what_the_kernel_says_of_memory_is_read() {
+        assert_eq!(available("MemTotal: 9 kB\nMemFree: 1 kB\nMemAvailable:   4 kB\n"), Some((4096, 9216)));
+        assert_eq!(available("MemTotal: 9 kB\n"), None);
+    }
+
+    #[test]
     fn clones_see_what_is_reserved_later() {
-        let machine = ThisMachine::new(Path::new("/"), ResourceList::new());
+        let machine = ThisMachine::new(Path::new("/"), ResourceList::new(), EvictionConfig::default());
         let other = machine.clone();
         let all = other.allocatable()["memory"].clone();
         machine.reserve([("memory".into(), Quantity::parse("64Mi").expect("a quantity"))].into());

@@ -14,6 +14,8 @@ use husk_core::io::PodUid;
 use husk_engine::MemoryUse;
 use k8s_openapi::api::core::v1::Pod;
 
+use crate::machine;
+
 /// How often it is measured, as cAdvisor does it.
 pub(crate) const PERIOD: Duration = Duration::from_secs(10);
 
@@ -113,8 +115,8 @@ impl PodUse {
 impl MachineUse {
     fn now() -> Option<Self> {
         let cpu = busy(&fs::read_to_string("/proc/stat").ok()?)?;
-        let memory = in_use(&fs::read_to_string("/proc/meminfo").ok()?)?;
-        Some(Self { cpu, memory, cores: 0.0 })
+        let (available, all) = machine::memory_available()?;
+        Some(Self { cpu, memory: all.saturating_sub(available), cores: 0.0 })
     }
 }
 
@@ -125,15 +127,6 @@ fn busy(stat: &str) -> Option<Duration> {
     // user, nice, system, idle, iowait, irq, softirq, steal; guests are part of user.
     let busy: u64 = [0, 1, 2, 5, 6, 7].iter().filter_map(|field| ticks.get(*field)).sum();
     Some(Duration::from_secs_f64(busy as f64 / rustix::param::clock_ticks_per_second() as f64))
-}
-
-/// Bytes that are in use, from `/proc/meminfo`.
-fn in_use(meminfo: &str) -> Option<u64> {
-    let of = |name: &str| {
-        let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
-    };
-    of("MemTotal:")?.checked_sub(of("MemAvailable:")?)?.checked_mul(1024)
 }
 
 #[cfg(test)]
@@ -173,8 +166,6 @@ mod tests {
         let stat = "cpu  100 20 30 4000 500 6 7 8 90 0\ncpu0 1 1 1 1\n";
         let ticks = rustix::param::clock_ticks_per_second();
         assert_eq!(busy(stat), Some(Duration::from_secs_f64(171.0 / ticks as f64)));
-        assert_eq!(in_use("MemTotal:   1000 kB\nMemFree: 1 kB\nMemAvailable:   400 kB\n"), Some(600 * 1024));
-        assert_eq!(in_use("MemTotal: 1000 kB\n"), None);
         assert!(MachineUse::now().is_some_and(|machine| machine.memory > 0));
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use husk_core::io::{Hook, InstanceRef};
 use husk_core::spec::{ProbeKind, Resources};
-use husk_engine::{Log, PodShare};
+use husk_engine::Log;
 use k8s_openapi::api::core::v1::{Container, HostIP, LifecycleHandler, LinuxContainerUser, Pod, PodIP, PodSpec, Probe};
 
 use crate::addresses::Address;
@@ -35,8 +35,8 @@ pub(crate) struct LocalPod {
     pub(crate) reserved: Option<Address>,
     /// What was made for it.
     pub(crate) sandbox: Option<Arc<Sandbox>>,
-    /// What its containers may use of the processors, for as long as it has a sandbox.
-    pub(crate) share: Option<PodShare>,
+    /// What its containers share, for as long as it has a sandbox.
+    pub(crate) share: Option<husk_engine::Pod>,
     /// Something of it could not be made or started: maybe for want of an object that it refers to.
     pub(crate) wants: bool,
     /// What is being done about its sandbox.

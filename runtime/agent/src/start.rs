@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use husk_core::spec::Resources;
-use husk_engine::{ContainerConfig, Image, PodShare, StartError};
+use husk_engine::{ContainerConfig, Image, StartError};
 use k8s_openapi::api::core::v1::{Container, LinuxContainerUser, Pod};
 
 use crate::logs::Output;
@@ -27,8 +27,8 @@ pub(crate) struct Start {
     pub(crate) sandbox: Arc<Sandbox>,
     /// What the node gave it.
     pub(crate) allocated: Option<Resources>,
-    /// What the node gave its pod of the processors.
-    pub(crate) share: Option<PodShare>,
+    /// What it shares with the others of its pod.
+    pub(crate) share: Option<husk_engine::Pod>,
     /// The container that it looks into, if it is a debugger.
     pub(crate) target: Option<Target>,
 }
@@ -89,6 +89,7 @@ impl Start {
         config.tty = container.tty.unwrap_or(false);
         config.cpu = allocated.as_ref().map(shares::of_container).unwrap_or_default();
         config.pod = share;
+        config.fuel_budget = allocated.as_ref().and_then(shares::fuel_budget);
         config.memory_limit = allocated.as_ref().and_then(shares::memory_limit);
         Ok(Prepared { config, view, user: whom.shown })
     }

@@ -22,12 +22,13 @@ use crate::mount::Mount;
 use crate::net::{Egress, PodAddress, PodNet, Protocol};
 use crate::outcome::{Ended, Stopped};
 use crate::owner::{ActsAs, Owner, OwnerError};
+use crate::pod::Pod;
 use crate::program::Program;
 use crate::remove::Scratch;
 use crate::root;
 use crate::signal::{self, Control, Delivery, Pending, UnknownSignal};
 use crate::stdio::Stdio;
-use crate::turns::{PodShare, Seat};
+use crate::turns::Seat;
 use crate::wasi::{self, Setting};
 
 /// Pieces of standard input that wait until the guest reads them.
@@ -70,7 +71,7 @@ pub struct ContainerConfig {
     pub cpu: CpuShare,
     /// What all containers of its pod may use together, and what they compete with other pods by; without one the container is a pod of its
     /// own, with the same share.
-    pub pod: Option<PodShare>,
+    pub pod: Option<Pod>,
     /// Bytes that its instances may hold together; crossing it ends the guest that does.
     pub memory_limit: Option<u64>,
     /// Fuel that an instance may use in its life.
@@ -201,11 +202,11 @@ impl Container {
             egress: config.egress,
             ports: engine.ports().clone(),
         });
-        let memory = Arc::new(Account::new(config.memory_limit));
-        let seat = match config.pod.take() {
-            Some(pod) => pod.seat(config.cpu),
-            None => engine.turns().seat(config.cpu),
+        let (seat, memory) = match config.pod.take() {
+            Some(pod) => pod.container(config.cpu, config.memory_limit),
+            None => Pod::of_one(&engine, config.cpu, config.memory_limit),
         };
+        let memory = Arc::new(memory);
         let context = Arc::new(ExecContext {
             engine,
             config,
@@ -290,8 +291,7 @@ impl Container {
     /// Waits for the end. When this returns the guest's memory, files and sockets are free again.
     pub async fn wait(&self) -> Outcome {
         let mut ended = self.0.context.ended.subscribe();
-        let ended = ended.wait_for(Option::is_some).await.ok().and_then(|ended| ended.clone());
-        ended.unwrap_or_else(Ended::lost).outcome
+        signal::said(&mut ended).await.unwrap_or_else(Ended::lost).outcome
     }
 
     /// How it ended, if it has.
@@ -460,11 +460,14 @@ impl ExecContext {
             let mut store = wasmtime::Store::new(&self.engine.0.wasm, guest);
             store.limiter(|guest| &mut guest.meter);
             // Each call of the host and each instruction that moves memory is asked as well: they may take far longer than their fuel.
-            store.call_hook(move |_, hook| match (hook, *stopped.borrow()) {
-                (CallHook::CallingHost, Some(signal)) => Err(Stopped(signal).into()),
+            store.call_hook(move |_, hook| {
+                if !matches!(hook, CallHook::CallingHost) {
+                    return Ok(());
+                }
+                let signal = *stopped.borrow();
                 // Its container has ended, and with it what was started in it.
-                (CallHook::CallingHost, None) if ended.borrow().is_some() => Err(Stopped(signal::KILL).into()),
-                _ => Ok(()),
+                let signal = signal.or_else(|| ended.borrow().is_some().then_some(signal::KILL));
+                signal.map_or(Ok(()), |signal| Err(Stopped(signal).into()))
             });
             let fuel = self.config.fuel_budget.unwrap_or(u64::MAX);
             let fueled = store.set_fuel(fuel).and_then(|()| store.fuel_async_yield_interval(Some(self.engine.0.slice)));
@@ -476,9 +479,7 @@ impl ExecContext {
         tokio::select! {
             // Looked at before each slice of the guest.
             biased;
-            signal = stop.wait_for(Option::is_some) => {
-                Ended::signal(signal.ok().and_then(|signal| *signal).unwrap_or(signal::KILL))
-            }
+            signal = signal::said(&mut stop) => Ended::signal(signal.unwrap_or(signal::KILL)),
             ended = self.seat.run(self.acting(running)) => ended,
         }
     }

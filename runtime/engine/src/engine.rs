@@ -16,13 +16,15 @@ use crate::cache::Cache;
 use crate::container::{Container, ContainerConfig, StartError};
 use crate::guest::Guest;
 use crate::image::{Image, ImageError, ModuleFile};
+use crate::limits::Account;
 use crate::log::Log;
 use crate::net::Ports;
 use crate::owner::Owners;
+use crate::pod::Pod;
 use crate::program::{Linkers, Program};
 use crate::remove::Scratch;
 use crate::threads::Threads;
-use crate::turns::{PodShare, Turns};
+use crate::turns::Turns;
 use crate::{lifecycle, root, sockets};
 
 /// Compiled modules that are kept in memory though no container uses them.
@@ -103,6 +105,7 @@ pub(crate) struct Inner {
     programs: Mutex<HashMap<[u8; 32], Slot>>,
     scratch: Scratch,
     turns: Turns,
+    memory: Arc<Account>,
     threads: Threads,
     owners: Owners,
 }
@@ -148,6 +151,7 @@ impl Engine {
             programs: Mutex::default(),
             scratch,
             turns,
+            memory: Arc::new(Account::of_node(None)),
             threads,
             owners: Owners::default(),
         })))
@@ -174,9 +178,16 @@ impl Engine {
         Ok(container)
     }
 
-    /// A pod, whose containers compete as one with those of other pods ([`ContainerConfig::pod`]).
-    pub fn pod(&self, share: CpuShare) -> PodShare {
-        self.0.turns.pod(share)
+    /// A pod, whose containers compete as one with those of other pods ([`ContainerConfig::pod`]), and hold so many bytes of memory
+    /// together.
+    pub fn pod(&self, cpu: CpuShare, memory_limit: Option<u64>) -> Pod {
+        Pod::new(self, cpu, memory_limit)
+    }
+
+    /// Bytes of memory that all containers may hold together, from now on: more is nobody's, whatever his own limit
+    /// (`enforceNodeAllocatable`).
+    pub fn set_memory_limit(&self, limit: Option<u64>) {
+        self.0.memory.set_limit(limit);
     }
 
     /// Modules that were compiled since the engine runs. Those that were loaded from the cache don't count.
@@ -197,6 +208,11 @@ impl Engine {
     /// The threads that guests run on.
     pub(crate) fn threads(&self) -> &Handle {
         self.0.threads.handle()
+    }
+
+    /// Memory of all containers.
+    pub(crate) fn memory(&self) -> &Arc<Account> {
+        &self.0.memory
     }
 
     /// Whose turn it is on them.

@@ -98,13 +98,13 @@ impl Process {
             let outcome = tokio::select! {
                 biased;
                 // The container is gone, and all that is in it with it.
-                _ = container.wait_for(Option::is_some) => Ended::signal(signal::KILL),
+                _ = signal::said(&mut container) => Ended::signal(signal::KILL),
                 outcome = context.run(program, guest, at_once, stopped) => outcome,
             };
             ended.send_replace(Some(outcome));
             tokio::select! {
                 // Nobody reads any more.
-                _ = given_up.wait_for(Option::is_some) => {}
+                _ = signal::said(&mut given_up) => {}
                 () = async { for channel in channels.iter().flatten() { channel.flush().await } } => {}
             }
         });
@@ -119,8 +119,7 @@ impl Process {
     /// Waits for its end: how it ended, and why in words, if it trapped. What it wrote may still be in its channels. Can be given up
     /// and called again.
     pub async fn wait(&mut self) -> (Outcome, Option<String>) {
-        let ended = self.ended.wait_for(Option::is_some).await.ok().and_then(|ended| ended.clone());
-        let Ended { outcome, detail } = ended.unwrap_or_else(Ended::lost);
+        let Ended { outcome, detail } = signal::said(&mut self.ended).await.unwrap_or_else(Ended::lost);
         (outcome, detail)
     }
 }

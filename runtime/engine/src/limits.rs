@@ -1,5 +1,6 @@
-//! Memory of a container, counted over all its instances.
+//! Memory of a container, counted over all its instances, and with others' for its pod and for the node.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use wasmtime::ResourceLimiter;
@@ -21,18 +22,44 @@ const MAX_ELEMENTS: usize = 1 << 20;
 /// Instances, and tables, that one guest may create: more than toolchains make, few enough to bound the node.
 const MAX_PARTS: usize = 256;
 
-/// The guest asked for more memory than its container may have.
+/// The guest asked for more memory than its container, its pod or all pods of the node together may have.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("memory limit of {limit} bytes crossed: {used} bytes in use, {asked} more asked for")]
+#[error("memory limit of {whose}, {limit} bytes, crossed: {used} bytes in use, {asked} more asked for")]
 pub(crate) struct OutOfMemory {
+    whose: Level,
     limit: u64,
     used: u64,
     asked: u64,
 }
 
-/// What the instances of one container hold together, and may hold.
+/// Whose limit: as with cgroups, what one has counts for all above it (RES-04, RES-12).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// All pods together.
+    Node,
+    /// A pod.
+    Pod,
+    /// A container.
+    Container,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Node => "the node",
+            Self::Pod => "the pod",
+            Self::Container => "the container",
+        })
+    }
+}
+
+/// What those below hold together, and may hold.
 #[derive(Debug)]
-pub(crate) struct Account(Mutex<Held>);
+pub(crate) struct Account {
+    level: Level,
+    above: Option<Arc<Account>>,
+    held: Mutex<Held>,
+}
 
 #[derive(Debug)]
 struct Held {
@@ -42,7 +69,7 @@ struct Held {
     refused: u64,
 }
 
-/// What the instances of a container hold of memory, as a cgroup has it.
+/// What is held of memory, as a cgroup has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
     /// Bytes in use (`memory.current`).
@@ -66,11 +93,32 @@ pub struct InUse {
 }
 
 impl Account {
-    pub(crate) fn new(limit: Option<u64>) -> Self {
-        Self(Mutex::new(Held { limit: limit.unwrap_or(u64::MAX), used: 0, peak: 0, refused: 0 }))
+    /// Of the node, above all others.
+    pub(crate) fn of_node(limit: Option<u64>) -> Self {
+        Self::of(Level::Node, None, limit)
     }
 
-    /// Another limit from now on (RES-11).
+    /// Of a pod.
+    pub(crate) fn of_pod(node: Arc<Self>, limit: Option<u64>) -> Self {
+        Self::of(Level::Pod, Some(node), limit)
+    }
+
+    /// Of a container.
+    pub(crate) fn of_container(pod: Arc<Self>, limit: Option<u64>) -> Self {
+        Self::of(Level::Container, Some(pod), limit)
+    }
+
+    fn of(level: Level, above: Option<Arc<Self>>, limit: Option<u64>) -> Self {
+        let held = Held { limit: limit.unwrap_or(u64::MAX), used: 0, peak: 0, refused: 0 };
+        Self { level, above, held: Mutex::new(held) }
+    }
+
+    /// Another limit from now on. If more is in use, what is there stays and nobody gets any more.
+    pub(crate) fn set_limit(&self, limit: Option<u64>) {
+        self.held().limit = limit.unwrap_or(u64::MAX);
+    }
+
+    /// Another limit from now on, unless more is in use (RES-11).
     pub(crate) fn change_limit(&self, limit: Option<u64>) -> Result<(), InUse> {
         let (limit, mut held) = (limit.unwrap_or(u64::MAX), self.held());
         if held.used > limit {
@@ -88,7 +136,9 @@ impl Account {
 
     fn has_room(&self, asked: u64) -> bool {
         let held = self.held();
-        held.used.saturating_add(asked) <= held.limit
+        let has_room = held.used.saturating_add(asked) <= held.limit;
+        drop(held);
+        has_room && self.above.as_ref().is_none_or(|above| above.has_room(asked))
     }
 
     fn take(&self, asked: u64) -> Result<(), OutOfMemory> {
@@ -96,8 +146,12 @@ impl Account {
         let Held { limit, used, .. } = *held;
         let Some(total) = used.checked_add(asked).filter(|total| *total <= limit) else {
             held.refused += 1;
-            return Err(OutOfMemory { limit, used, asked });
+            return Err(OutOfMemory { whose: self.level, limit, used, asked });
         };
+        if let Some(above) = &self.above {
+            // Upwards only, so that nobody waits for one who waits for him.
+            above.take(asked)?;
+        }
         held.used = total;
         held.peak = held.peak.max(total);
         Ok(())
@@ -105,10 +159,13 @@ impl Account {
 
     fn give_back(&self, bytes: u64) {
         self.held().used -= bytes;
+        if let Some(above) = &self.above {
+            above.give_back(bytes);
+        }
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -177,9 +234,13 @@ impl Drop for Meter {
 mod tests {
     use super::*;
 
+    fn account(limit: Option<u64>) -> Account {
+        Account::of(Level::Container, None, limit)
+    }
+
     #[test]
     fn instances_share_an_account_and_give_back_what_they_held() {
-        let account = Arc::new(Account::new(Some(100)));
+        let account = Arc::new(account(Some(100)));
         let mut first = Meter::new(account.clone());
         let mut second = Meter::new(account.clone());
         assert!(first.memory_growing(0, 60, None).is_ok());
@@ -190,10 +251,35 @@ mod tests {
         assert!(second.memory_growing(40, 100, None).is_ok());
     }
 
+    // spec: RES-12
+    #[test]
+    fn what_a_container_has_counts_for_its_pod_and_for_the_node() {
+        let node = Arc::new(Account::of_node(Some(200)));
+        let pod = Arc::new(Account::of_pod(node.clone(), Some(100)));
+        let [first, second] = [Some(80), None].map(|limit| Arc::new(Account::of_container(pod.clone(), limit)));
+        let other = Arc::new(Account::of_container(Arc::new(Account::of_pod(node.clone(), None)), None));
+        let (mut a, mut b, mut c) = (Meter::new(first.clone()), Meter::new(second.clone()), Meter::new(other.clone()));
+        assert!(a.memory_growing(0, 70, None).is_ok());
+        let refused = b.memory_growing(0, 31, None).expect_err("the pod has 30 left").to_string();
+        assert_eq!(refused, "memory limit of the pod, 100 bytes, crossed: 70 bytes in use, 31 more asked for");
+        assert_eq!((second.usage().used, pod.usage().used, pod.usage().refused), (0, 70, 1));
+        let refused = c.memory_growing(0, 131, None).expect_err("the node has 130 left").to_string();
+        assert!(refused.contains("of the node, 200 bytes"), "{refused}");
+        assert_eq!(other.usage().used, 0);
+        assert!(c.memory_growing(0, 130, None).is_ok());
+        assert!(b.memory_growing(0, 1, None).is_err(), "nothing is left");
+        drop(a);
+        assert!(b.memory_growing(0, 30, None).is_ok());
+        pod.set_limit(Some(10));
+        assert!(b.memory_growing(30, 31, None).is_err(), "what it has stays, and is all");
+        drop((b, c));
+        assert_eq!((pod.usage().used, node.usage().used, node.usage().peak), (0, 0, 200));
+    }
+
     // spec: RES-11
     #[test]
     fn a_limit_changes_in_place_but_takes_nothing_away() {
-        let account = Arc::new(Account::new(Some(100)));
+        let account = Arc::new(account(Some(100)));
         let mut meter = Meter::new(account.clone());
         assert!(meter.memory_growing(0, 80, None).is_ok());
         assert_eq!(account.change_limit(Some(79)), Err(InUse { limit: 79, used: 80 }));
@@ -208,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_failure_that_was_not_asked_for_gives_nothing_back() {
-        let account = Arc::new(Account::new(Some(100)));
+        let account = Arc::new(account(Some(100)));
         let mut meter = Meter::new(account.clone());
         assert!(meter.memory_growing(0, 60, None).expect("within the limit"));
         meter.table_grow_failed(wasmtime::Error::msg("overflow")).expect("goes on");
@@ -219,19 +305,19 @@ mod tests {
 
     #[test]
     fn what_no_memory_may_have_is_refused_without_a_limit_and_crosses_any_limit() {
-        let account = Arc::new(Account::new(None));
+        let account = Arc::new(account(None));
         for bytes in [usize::MAX, MAX_MEMORY as usize + 1] {
             assert!(!Meter::new(account.clone()).memory_growing(0, bytes, None).expect("refused, not an error"));
         }
         assert!(Meter::new(account.clone()).memory_growing(0, MAX_MEMORY as usize, None).expect("no error"));
         assert_eq!(account.usage().used, 0);
-        let mut limited = Meter::new(Arc::new(Account::new(Some(100))));
+        let mut limited = Meter::new(Arc::new(account(Some(100))));
         assert!(limited.memory_growing(0, usize::MAX, None).is_err());
     }
 
     #[test]
     fn a_table_has_so_many_elements_and_no_more() {
-        let account = Arc::new(Account::new(None));
+        let account = Arc::new(account(None));
         let mut meter = Meter::new(account.clone());
         assert!(meter.table_growing(0, MAX_ELEMENTS, None).expect("no error"));
         assert!(!meter.table_growing(MAX_ELEMENTS, MAX_ELEMENTS + 1, None).expect("refused, not an error"));
@@ -241,7 +327,7 @@ mod tests {
 
     #[test]
     fn growth_beyond_the_memorys_own_maximum_is_no_crossing_of_the_limit() {
-        let account = Arc::new(Account::new(Some(100)));
+        let account = Arc::new(account(Some(100)));
         let mut meter = Meter::new(account.clone());
         assert!(!meter.memory_growing(0, 200, Some(150)).expect("refused, not an error"));
         assert_eq!(account.usage().used, 0);

@@ -70,6 +70,12 @@ impl Control {
     }
 }
 
+/// Waits until something is said, and doesn't hold on to it: who is dropped because of it may look at the same channel, and waits for ever if
+/// somebody wants to say more meanwhile. None if nobody can say anything any more.
+pub(crate) async fn said<T: Clone>(channel: &mut watch::Receiver<Option<T>>) -> Option<T> {
+    channel.wait_for(Option::is_some).await.ok().and_then(|said| said.clone())
+}
+
 /// The signals of one instance that were not taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {

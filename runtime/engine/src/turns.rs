@@ -39,7 +39,7 @@ struct State {
 
 /// What a pod's containers may use together. The pod is gone when the last of them and the last clone of this is.
 #[derive(Clone, Debug)]
-pub struct PodShare(Arc<PodSeat>);
+pub(crate) struct PodShare(Arc<PodSeat>);
 
 #[derive(Debug)]
 struct PodSeat {
@@ -134,7 +134,7 @@ impl PodShare {
     }
 
     /// The pod may use something else from now on (RES-11).
-    pub fn change(&self, share: CpuShare) {
+    pub(crate) fn change(&self, share: CpuShare) {
         let (turns, now) = (&self.0.turns, self.0.turns.now());
         let mut state = turns.state();
         state.queue.change_pod(now, self.0.pod, share);
@@ -142,7 +142,7 @@ impl PodShare {
     }
 
     /// What all its containers have used, those that are gone included.
-    pub fn usage(&self) -> Usage {
+    pub(crate) fn usage(&self) -> Usage {
         self.0.turns.state().queue.usage_of_pod(self.0.pod).unwrap_or_default()
     }
 }

@@ -13,6 +13,7 @@ mod crashes;
 mod debugging;
 mod device;
 mod disks;
+mod evictions;
 mod full_disk;
 mod images;
 mod many_pods;

@@ -104,7 +104,8 @@ impl Driver {
     pub(super) fn grant(&self, pod: &PodUid) {
         let share = self.pods.get(pod).and_then(|local| local.share.as_ref());
         if let (Some(share), Some(spec)) = (share, self.node.spec(pod)) {
-            share.change(shares::of_pod(spec));
+            let (cpu, memory) = shares::of_pod(spec);
+            share.change(cpu, memory);
         }
     }
 

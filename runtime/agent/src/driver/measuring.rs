@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use husk_core::io::PodUid;
+use husk_core::io::{InstanceRef, PodUid};
+use husk_engine::Container;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::{Driver, Slot};
@@ -16,16 +17,24 @@ pub(super) fn measurements() -> Interval {
 }
 
 impl Driver {
+    /// Containers that run.
+    pub(super) fn running(&self) -> impl Iterator<Item = (&InstanceRef, &Container)> {
+        self.instances.iter().filter_map(|(instance, slot)| match slot {
+            Slot::Running(container) => Some((instance, container)),
+            Slot::Starting { .. } => None,
+        })
+    }
+
     /// Looks what pods use now.
     pub(super) fn measure(&self) {
         let with_address = self.pods.iter().filter_map(|(uid, local)| Some((uid, local, local.share.as_ref()?)));
         let mut pods: HashMap<PodUid, PodUse> = with_address
             .map(|(uid, local, share)| {
-                (uid.clone(), PodUse { pod: local.pod.clone(), cpu: share.usage(), containers: Vec::new() })
+                (uid.clone(), PodUse { pod: local.pod.clone(), cpu: share.cpu(), containers: Vec::new() })
             })
             .collect();
-        for (instance, slot) in &self.instances {
-            let (Slot::Running(container), Some(pod)) = (slot, pods.get_mut(&instance.pod)) else { continue };
+        for (instance, container) in self.running() {
+            let Some(pod) = pods.get_mut(&instance.pod) else { continue };
             pod.containers.push(ContainerUse {
                 name: instance.container.to_string(),
                 cpu: container.cpu(),
@@ -35,5 +44,6 @@ impl Driver {
         }
         pods.values_mut().for_each(|pod| pod.containers.sort_unstable_by(|one, other| one.name.cmp(&other.name)));
         self.measures.take(self.now(), pods);
+        self.engine.set_memory_limit(self.ground.machine.memory_for_pods());
     }
 }

@@ -93,7 +93,7 @@ async fn a_limit_that_is_lifted_is_lifted_at_once() {
 #[tokio::test]
 async fn containers_of_a_pod_share_its_limit() {
     let engine = engine(2);
-    let pod = engine.pod(CpuShare { request: 200, limit: Some(200) });
+    let pod = engine.pod(CpuShare { request: 200, limit: Some(200) }, None);
     let mut containers = Vec::new();
     for request in [50, 150] {
         let mut config = config(LOOP, request, None).await;
@@ -103,12 +103,12 @@ async fn containers_of_a_pod_share_its_limit() {
     let all = [&containers[0], &containers[1]];
     let [first, second] = after(all, ms(400)).await;
     assert!(first > ms(20) && second > ms(20), "{first:?} {second:?}");
-    let usage = pod.usage();
+    let usage = pod.cpu();
     assert!(usage.quota.throttled_periods >= 17, "{usage:?}");
     assert!(usage.cpu >= first + second);
     // The pod has used what they have, also when they are gone.
     containers.clear();
-    assert!(pod.usage().cpu >= usage.cpu);
+    assert!(pod.cpu().cpu >= usage.cpu);
 }
 
 #[tokio::test]

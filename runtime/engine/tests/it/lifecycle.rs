@@ -1,5 +1,7 @@
 //! Signals and KILL.
 
+use std::time::Duration;
+
 use husk_core::io::Outcome;
 use husk_engine::{ContainerConfig, Delivery, Engine, EngineConfig, Log, Mount};
 
@@ -252,4 +254,22 @@ async fn standard_input_is_empty_unless_it_is_kept_open() {
     let (container, _) = start(config).await;
     container.stdin().expect("stdin").send("hello".into()).await.expect("written");
     assert_eq!(container.wait().await, Outcome::Code(5));
+}
+
+/// Who is killed again while what it had is cleared away ends all the same; nobody waits for anybody then.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_may_be_killed_while_it_is_being_killed() {
+    let image = image(&module("(loop $l (call $sleep (i64.const 0)) (br $l))")).await;
+    for _ in 0..200 {
+        let (container, _) = start(ContainerConfig::new(image.clone())).await;
+        let impatient = container.clone();
+        let impatient = std::thread::spawn(move || {
+            while impatient.outcome().is_none() {
+                impatient.kill();
+            }
+        });
+        let ended = tokio::time::timeout(Duration::from_secs(60), container.wait()).await;
+        assert_eq!(ended.expect("it ends"), Outcome::Signal(9));
+        impatient.join().expect("it ends as well");
+    }
 }

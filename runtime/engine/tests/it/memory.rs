@@ -1,9 +1,16 @@
 //! The memory limit.
 
+use husk_core::cpu::CpuShare;
 use husk_core::io::{Outcome, Trap};
-use husk_engine::{ContainerConfig, Image};
+use husk_engine::{ContainerConfig, Engine, EngineConfig, Image, Log, Pod};
 
 use crate::support::{image, module, next_line, start};
+
+/// An engine of the test's own.
+fn engine() -> Engine {
+    let scratch_dir = Some(env!("CARGO_TARGET_TMPDIR").into());
+    Engine::new(EngineConfig { scratch_dir, ..EngineConfig::default() }).expect("engine")
+}
 
 const PAGE: u64 = 64 * 1024;
 
@@ -48,6 +55,35 @@ async fn a_guest_has_so_many_memories_and_no_more() {
         let outcome = start(ContainerConfig::new(image)).await.0.wait().await;
         assert_eq!(outcome == Outcome::Code(0), is_started, "{memories}: {outcome:?}");
     }
+}
+
+// spec: RES-12
+#[tokio::test]
+async fn containers_of_a_pod_share_its_limit_and_all_pods_that_of_the_node() {
+    let engine = engine();
+    let image = image(&module(HOLDS_TEN)).await;
+    let pod = engine.pod(CpuShare::default(), Some(15 * PAGE));
+    let start = async |pod: Option<&Pod>| {
+        let mut config = ContainerConfig::new(image.clone());
+        config.pod = pod.cloned();
+        let log = Log::default();
+        (engine.start(config, log.clone()).await.expect("started"), log)
+    };
+    let (first, log) = start(Some(&pod)).await;
+    next_line(&log).await;
+    let (second, _) = start(Some(&pod)).await;
+    assert_eq!(second.wait().await, Outcome::Trap(Trap::OutOfMemory));
+    let (other, log) = start(None).await;
+    next_line(&log).await;
+    assert_eq!(pod.memory().used, first.memory().used);
+    engine.set_memory_limit(Some(25 * PAGE));
+    let (last, _) = start(None).await;
+    assert_eq!(last.wait().await, Outcome::Trap(Trap::OutOfMemory));
+    assert_eq!([first.outcome(), other.outcome()], [None, None]);
+    engine.set_memory_limit(None);
+    let (last, log) = start(None).await;
+    next_line(&log).await;
+    assert_eq!(last.outcome(), None);
 }
 
 /// Grows to 10 pages, says "up", and sleeps.
