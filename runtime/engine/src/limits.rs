@@ -234,13 +234,13 @@ impl Drop for Meter {
 mod tests {
     use super::*;
 
-    fn account(limit: Option<u64>) -> Account {
+    fn limited(limit: Option<u64>) -> Account {
         Account::of(Level::Container, None, limit)
     }
 
     #[test]
     fn instances_share_an_account_and_give_back_what_they_held() {
-        let account = Arc::new(account(Some(100)));
+        let account = Arc::new(limited(Some(100)));
         let mut first = Meter::new(account.clone());
         let mut second = Meter::new(account.clone());
         assert!(first.memory_growing(0, 60, None).is_ok());
@@ -279,7 +279,7 @@ mod tests {
     // spec: RES-11
     #[test]
     fn a_limit_changes_in_place_but_takes_nothing_away() {
-        let account = Arc::new(account(Some(100)));
+        let account = Arc::new(limited(Some(100)));
         let mut meter = Meter::new(account.clone());
         assert!(meter.memory_growing(0, 80, None).is_ok());
         assert_eq!(account.change_limit(Some(79)), Err(InUse { limit: 79, used: 80 }));
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_failure_that_was_not_asked_for_gives_nothing_back() {
-        let account = Arc::new(account(Some(100)));
+        let account = Arc::new(limited(Some(100)));
         let mut meter = Meter::new(account.clone());
         assert!(meter.memory_growing(0, 60, None).expect("within the limit"));
         meter.table_grow_failed(wasmtime::Error::msg("overflow")).expect("goes on");
@@ -305,19 +305,19 @@ mod tests {
 
     #[test]
     fn what_no_memory_may_have_is_refused_without_a_limit_and_crosses_any_limit() {
-        let account = Arc::new(account(None));
+        let account = Arc::new(limited(None));
         for bytes in [usize::MAX, MAX_MEMORY as usize + 1] {
             assert!(!Meter::new(account.clone()).memory_growing(0, bytes, None).expect("refused, not an error"));
         }
         assert!(Meter::new(account.clone()).memory_growing(0, MAX_MEMORY as usize, None).expect("no error"));
         assert_eq!(account.usage().used, 0);
-        let mut limited = Meter::new(Arc::new(account(Some(100))));
-        assert!(limited.memory_growing(0, usize::MAX, None).is_err());
+        let mut meter = Meter::new(Arc::new(limited(Some(100))));
+        assert!(meter.memory_growing(0, usize::MAX, None).is_err());
     }
 
     #[test]
     fn a_table_has_so_many_elements_and_no_more() {
-        let account = Arc::new(account(None));
+        let account = Arc::new(limited(None));
         let mut meter = Meter::new(account.clone());
         assert!(meter.table_growing(0, MAX_ELEMENTS, None).expect("no error"));
         assert!(!meter.table_growing(MAX_ELEMENTS, MAX_ELEMENTS + 1, None).expect("refused, not an error"));
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn growth_beyond_the_memorys_own_maximum_is_no_crossing_of_the_limit() {
-        let account = Arc::new(account(Some(100)));
+        let account = Arc::new(limited(Some(100)));
         let mut meter = Meter::new(account.clone());
         assert!(!meter.memory_growing(0, 200, Some(150)).expect("refused, not an error"));
         assert_eq!(account.usage().used, 0);

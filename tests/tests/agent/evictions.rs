@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::static_pods::{MANIFEST, write};
-use crate::world::{PODS, World, is_ready, shell};
+use crate::world::{World, shell};
 
 /// There is never so much left: whoever looks finds the node short.
 const SHORT: &str = "evictionHard: {memory.available: 99.9%}\nevictionPressureTransitionPeriod: 1s\n";
@@ -36,12 +36,7 @@ fn pods_go_until_there_is_enough_but_not_those_from_files() {
     for pod in ["modest", "hog"] {
         world.running(pod);
     }
-    let files = |world: &World| {
-        let pods = world.get(PODS)?.ok();
-        let mut items = pods["items"].as_array()?.iter();
-        items.find(|pod| pod["metadata"]["ownerReferences"][0]["kind"] == "Node" && is_ready(pod)).cloned()
-    };
-    let stays = world.until("the pod from a file", files);
+    let stays = world.running("beacon-edge-7");
     assert_eq!(pressure(&world), Some(json!("False")));
 
     world.kill();
@@ -69,8 +64,7 @@ fn pods_go_until_there_is_enough_but_not_those_from_files() {
     world.create("late", &shell("sleep 100000"));
     world.event("late", "FailedScheduling", "");
     assert_eq!(world.pod("late").expect("there")["status"]["phase"], "Pending");
-    let still = world.until("it stays", files);
-    assert_eq!(still["metadata"]["uid"], stays["metadata"]["uid"]);
+    assert_eq!(world.running("beacon-edge-7")["metadata"]["uid"], stays["metadata"]["uid"]);
 
     world.kill();
     world.configure(ENOUGH);

@@ -44,7 +44,7 @@ fn pod(ports: &Ports, ip: [u8; 4]) -> Guest {
     .expect("context");
     Guest {
         wasi,
-        meter: Meter::new(Arc::new(Account::new(None))),
+        meter: Meter::new(Arc::new(Account::of_node(None))),
         signals: Arc::new(Pending::default()),
         ready: watch::Sender::new(None),
         net: PodNet::new(address),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use husk_core::io::Outcome;
-use husk_engine::{ContainerConfig, Delivery, Engine, EngineConfig, Log, Mount};
+use husk_engine::{ContainerConfig, Delivery, Engine, EngineConfig, Log, LogConfig, Mount};
 
 use crate::support::{image, module, next_line, start, text};
 
@@ -70,7 +70,8 @@ async fn an_instruction_that_moves_much_lets_others_run_meanwhile() {
     ];
     let scratch_dir = Some(env!("CARGO_TARGET_TMPDIR").into());
     let engine = Engine::new(EngineConfig { workers: 1, scratch_dir, ..EngineConfig::default() }).expect("engine");
-    let log = Log::default();
+    // Others have their share of the processor, which is many lines.
+    let log = Log::new(LogConfig { max_bytes: 64 << 20, max_lines: 4 << 20, ..LogConfig::default() });
     let others = engine.start(ContainerConfig::new(image(&announced(NOW_AND_THEN)).await), log.clone()).await;
     let others = others.expect("started");
     next_line(&log).await;
@@ -88,9 +89,9 @@ async fn an_instruction_that_moves_much_lets_others_run_meanwhile() {
         assert_eq!(container.expect("started").wait().await, Outcome::Code(0), "{what}");
         let lines = text(&log);
         let at =
-            |word: &str| lines.iter().rposition(|line| line == word).unwrap_or_else(|| panic!("{what}: {lines:?}"));
+            |word: &str| lines.iter().rposition(|line| line == word).unwrap_or_else(|| panic!("{what}: no {word}"));
         let meanwhile = lines[at("bb")..at("dd")].iter().filter(|line| *line == "up").count();
-        assert!(meanwhile >= 3, "{what}: {lines:?}");
+        assert!(meanwhile >= 3, "{what}: {meanwhile}");
     }
     others.kill();
 }
