@@ -49,9 +49,10 @@ impl Driver {
         self.looks_what_is_left = true;
         let data_dir = self.config.data_dir.clone();
         let is_short_of_disk = self.judge.shortages().any(|pressure| pressure == Pressure::Disk);
-        let pods = self.pods.iter().filter(|_| is_short_of_disk).filter_map(|(uid, local)| {
-            Some((uid.clone(), local.pod.clone(), Arc::downgrade(local.sandbox.as_ref()?)))
-        });
+        let pods =
+            self.pods.iter().filter(|_| is_short_of_disk).filter_map(|(uid, local)| {
+                Some((uid.clone(), local.pod.clone(), Arc::downgrade(local.sandbox.as_ref()?)))
+            });
         let pods: Vec<(PodUid, Arc<Pod>, Weak<Sandbox>)> = pods.collect();
         self.answer_blocking(move || {
             let used = |(uid, pod, sandbox): (PodUid, Arc<Pod>, Weak<Sandbox>)| {
