@@ -197,9 +197,11 @@ impl Driver {
             self.ground.images.reserve(&uid, local.image_names().collect());
             self.metrics.take(&local.pod, self.ground.users.gives_range(&local.pod));
             self.pods.insert(uid.clone(), local);
+            let ends = record.is_ending();
             self.fact(Input::Restored { record: Box::new(record), after });
-            // Its address is its own before any new pod may look for one (TERM-11).
-            let ip = self.node.status(&uid).and_then(|status| status.pod_ips.first()?.parse().ok());
+            // Its address is its own before any new pod may look for one (TERM-11). That of one that has ended may be another pod's.
+            let status = self.node.status(&uid).filter(|_| !ends);
+            let ip = status.and_then(|status| status.pod_ips.first()?.parse().ok());
             if let (Some(ip), Some(local)) = (ip, self.pods.get_mut(&uid)) {
                 local.reserved = self.addresses.take_this(ip).ok();
             }

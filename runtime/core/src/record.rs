@@ -137,6 +137,11 @@ impl PodRecord {
         self.pod.events()
     }
 
+    /// Has it ended, or was it about to? Then it needs nothing of the node any more.
+    pub fn is_ending(&self) -> bool {
+        self.pod.is_ending()
+    }
+
     /// Was it being deleted?
     pub const fn is_leaving(&self) -> bool {
         self.pod.deletion.is_some()

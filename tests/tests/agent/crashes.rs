@@ -43,6 +43,27 @@ fn a_pod_goes_on_after_kill_9_as_it_was() {
     assert_eq!(config["data"]["a"], "1");
 }
 
+// spec: TERM-11
+#[test]
+fn a_pod_that_has_ended_takes_its_address_from_nobody() {
+    let mut world = World::new(&[]);
+    let mut spec = shell("exit 0");
+    spec["restartPolicy"] = "Never".into();
+    world.create("once", &spec);
+    let once = world.pod_until("once", |pod| pod["status"]["phase"] == "Succeeded");
+    let ip = |pod: &serde_json::Value| pod["status"]["podIP"].clone();
+    let mut others = (0..10).map(|n| {
+        world.create(&format!("web-{n}"), &shell("sleep 1000"));
+        world.running(&format!("web-{n}"))
+    });
+    let web = others.find(|pod| ip(pod) == ip(&once)).expect("an address that is free is used again");
+    let name = web["metadata"]["name"].as_str().expect("a name").to_owned();
+    world.kill();
+    world.start();
+    assert_eq!(ip(&world.running(&name)), ip(&web));
+    assert_eq!(ip(&world.pod("once").expect("it stays")), ip(&once), "it still says which one it had");
+}
+
 // spec: TERM-07
 #[test]
 fn a_deletion_goes_on_after_kill_9() {
