@@ -16,6 +16,7 @@ mod disks;
 mod evictions;
 mod full_disk;
 mod images;
+mod many_crashes;
 mod many_pods;
 mod memory;
 mod observing;

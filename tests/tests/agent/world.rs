@@ -66,17 +66,28 @@ impl World {
     /// Begins, or begins again, and answers from then on.
     pub(crate) fn start(&mut self) {
         self.launch();
+        self.answers();
+    }
+
+    /// Waits until it answers.
+    pub(crate) fn answers(&mut self) {
         self.until("the agent answers", |world| world.get("/version").filter(|answer| answer.code == 200));
     }
 
     /// The same without waiting.
     pub(crate) fn launch(&mut self) {
-        let log = std::fs::File::options().create(true).append(true).open(self.path("log")).expect("a log");
         let mut agent = under(self.under, command());
         agent.args(["agent", "--node-name", "edge-7", "--data-dir"]).arg(&self.data);
         agent.arg("--socket").arg(self.path("husk.sock")).arg("--static-pods").arg(self.path("manifests"));
+        agent.args(&self.more);
+        self.launch_as(agent);
+    }
+
+    /// Begins with a command that names everything itself.
+    pub(crate) fn launch_as(&mut self, mut agent: Command) {
+        let log = std::fs::File::options().create(true).append(true).open(self.path("log")).expect("a log");
         agent.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        agent.args(&self.more).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        agent.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.agent = Some(agent.spawn().expect("husk starts"));
     }
 
@@ -146,6 +157,19 @@ impl World {
 
     pub(crate) fn send(&self, method: &str, path: &str, body: &Value) -> Answer {
         ask(&self.path("husk.sock"), method, path, Some(body)).expect("an answer")
+    }
+
+    /// A command of a client of this agent.
+    pub(crate) fn husk(&self, arguments: &[&str]) -> Command {
+        let mut command = command();
+        command.args(arguments).env("HUSK_SOCKET", self.path("husk.sock")).stdin(Stdio::null());
+        command
+    }
+
+    /// What a container has written so far.
+    pub(crate) fn written_by(&self, pod: &str, container: &str) -> Option<String> {
+        let log = self.get(&format!("{PODS}/{pod}/log?container={container}"))?;
+        (log.code == 200).then_some(log.body)
     }
 
     /// Creates a pod of the namespace `default`.
@@ -247,4 +271,18 @@ pub(crate) fn shell(script: &str) -> Value {
         "terminationGracePeriodSeconds": 2,
         "containers": [{"name": "app", "image": "busybox", "command": ["sh", "-c", script]}],
     })
+}
+
+/// Text of a module that sleeps for ever, with something that makes it another one.
+pub(crate) fn sleeper(own: &str) -> String {
+    format!(
+        r#"(module
+  (import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 1024) {own:?})
+  (func (export "_start")
+    (i32.store (i32.const 16) (i32.const 1))
+    (i64.store (i32.const 24) (i64.const 3600000000000))
+    (loop (drop (call $poll (i32.const 0) (i32.const 64) (i32.const 128) (i32.const 192))) (br 0))))"#
+    )
 }

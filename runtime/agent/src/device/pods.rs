@@ -27,6 +27,8 @@ use crate::notice::Notice;
 
 /// After a failure that might repeat itself.
 const PAUSE: Duration = Duration::from_millis(500);
+/// So often at most pods of before the start are waited for that change all the time.
+const ATTEMPTS: usize = 20;
 
 /// Keeps objects and node in line.
 pub(crate) struct Pods {
@@ -79,9 +81,14 @@ impl Pods {
         if let Err(error) = shown.await {
             tracing::warn!(%error, "pods that go on can't be shown yet");
         }
-        // What the start has changed is on the disk before it is seen.
-        self.records.flush().await;
-        self.write().await;
+        // What the start has changed is on the disk before it is seen, and more of it may change meanwhile.
+        for _ in 0..ATTEMPTS {
+            self.records.flush().await;
+            self.write().await;
+            if self.heard.is_empty() || self.records.is_refused() {
+                return;
+            }
+        }
     }
 
     /// Works for as long as the agent lives.
