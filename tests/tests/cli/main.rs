@@ -4,6 +4,7 @@
 #[expect(dead_code, reason = "not everything there is needed here")]
 mod husk;
 
+mod consoles;
 mod describe;
 mod device;
 mod drain;

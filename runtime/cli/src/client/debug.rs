@@ -4,10 +4,10 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::connection::{Ask, Connection};
-use super::exec::{attach, path, prompt_hint};
+use super::exec::{attach, over, path, prompt_hint};
 use super::failure::Failure;
 use super::follow::until;
-use super::output::{line, text};
+use super::output::line;
 use super::process::Manner;
 use super::resources::Resources;
 use super::target::{Namespace, Target, pod_named};
@@ -163,14 +163,7 @@ impl Debug {
         while let Some(line) = lines.next().await? {
             super::output::bytes(&line)?;
         }
-        match ended["exitCode"].as_u64() {
-            Some(0) => Ok(()),
-            code => {
-                let reason = text(&ended["reason"]);
-                crate::out::err(format_args!("container {container} has ended: {reason}"));
-                Err(Failure::Exit(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
-            }
-        }
+        over(container, ended)
     }
 }
 

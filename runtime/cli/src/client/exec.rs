@@ -1,14 +1,17 @@
 //! `husk exec` and `husk attach`: into containers.
 
 use clap::Args;
+use serde_json::Value;
 
 use super::connection::{Agent, Ask, Connection};
 use super::containers;
 use super::failure::Failure;
+use super::follow::until;
 use super::output::text;
 use super::process::{Manner, converse};
 use super::query::{Query, encoded};
-use super::target::{Namespace, pod_named};
+use super::resources::Resources;
+use super::target::{Namespace, Target, pod_named};
 
 /// What `husk exec` is asked.
 #[derive(Args, Debug)]
@@ -98,7 +101,7 @@ impl Entrance {
     }
 }
 
-/// Connects to a container's own process.
+/// Connects to a container's own process; what that exits with is our exit code.
 pub(crate) async fn attach(
     agent: &Agent,
     namespace: &str,
@@ -106,7 +109,33 @@ pub(crate) async fn attach(
     container: &str,
     manner: Manner,
 ) -> Result<(), Failure> {
-    converse(agent, &path(namespace, pod, "attach"), Query::default().with("container", container), manner).await
+    let object = agent.json(Ask::get(path(namespace, pod, ""))).await?;
+    let process = containers::status(&object, container)["containerID"].clone();
+    converse(agent, &path(namespace, pod, "attach"), Query::default().with("container", container), manner).await?;
+    // The server says only that it is over, as upstream's does: how is in the status.
+    let pods = Resources::of(agent).await?.of_kind("v1", "Pod");
+    let pods = pods.ok_or_else(|| Failure::other("the server doesn't have pods"))?;
+    let target = Target { resource: pods, name: Some(pod.to_owned()) };
+    let end = until(agent, &target, Some(namespace), |pod| {
+        let Some(pod) = pod else { return Ok(Some(Value::Null)) };
+        let status = containers::status(pod, container);
+        let mut ends = [&status["state"]["terminated"], &status["lastState"]["terminated"]].into_iter();
+        let end = ends.find(|end| end["containerID"] == process).cloned();
+        // It may be too long ago to be known.
+        Ok(end.or_else(|| (status["containerID"] != process).then_some(Value::Null)))
+    });
+    over(container, &end.await?)
+}
+
+/// A container's process has ended like this, if that is known.
+pub(crate) fn over(container: &str, end: &Value) -> Result<(), Failure> {
+    match end["exitCode"].as_u64() {
+        Some(0) | None => Ok(()),
+        Some(code) => {
+            crate::out::err(format_args!("container {container} has ended: {}", text(&end["reason"])));
+            Err(Failure::Exit(u8::try_from(code).unwrap_or(1)))
+        }
+    }
 }
 
 /// A shell that waits looks like one that hangs.
