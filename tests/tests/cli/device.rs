@@ -53,8 +53,13 @@ impl Said {
 impl Device {
     /// Starts an agent with nothing on it.
     pub(crate) fn start() -> Self {
+        Self::with(&[])
+    }
+
+    /// The same with more flags.
+    pub(crate) fn with(more: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let device = Self { agent: agent_in(folder.path()), folder };
+        let device = Self { agent: agent_in(folder.path(), more), folder };
         device.answers();
         device
     }
@@ -63,7 +68,7 @@ impl Device {
     pub(crate) fn kill_and_start_again(&mut self) {
         self.agent.kill().expect("it is killed");
         self.agent.wait().expect("it ends");
-        self.agent = agent_in(self.folder.path());
+        self.agent = agent_in(self.folder.path(), &[]);
         self.answers();
     }
 
@@ -133,10 +138,10 @@ impl Drop for Device {
     }
 }
 
-fn agent_in(folder: &Path) -> Child {
+fn agent_in(folder: &Path, more: &[&str]) -> Child {
     let mut agent = command();
     agent.args(["agent", "--node-name", "device", "--data-dir"]).arg(folder.join("data"));
-    agent.arg("--socket").arg(socket_in(folder)).env("HUSK_LOG", "warn").stdin(Stdio::null());
+    agent.arg("--socket").arg(socket_in(folder)).args(more).env("HUSK_LOG", "warn").stdin(Stdio::null());
     agent.spawn().expect("husk starts")
 }
 

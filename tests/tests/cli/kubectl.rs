@@ -71,6 +71,28 @@ fn the_words_are_those_of_kubectl() {
     }
 }
 
+#[test]
+fn a_port_of_the_agent_is_all_that_it_needs() {
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
+    let device = Device::with(&["--listen", &free.to_string()]);
+    let Some(kubectl) = Kubectl::at(free) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("web.yaml");
+    std::fs::write(&file, WEB).expect("written");
+    let file = file.display().to_string();
+    assert_eq!(kubectl.run(&["apply", "-f", &file]).ok(), "pod/web created\n");
+    assert_eq!(
+        kubectl.run(&["wait", "--for=condition=Ready", "pod/web", "--timeout=60s"]).ok(),
+        "pod/web condition met\n"
+    );
+    assert_eq!(kubectl.run(&["logs", "web", "-c", "app"]).ok(), "first\nsecond\n");
+    let said = kubectl.run(&["exec", "web", "-c", "app", "--", "sh", "-c", "echo $NAME; exit 5"]);
+    assert_eq!((said.code, said.out.as_str()), (5, "web\n"), "{said:?}");
+    assert_eq!(device.husk(&["get", "pods", "-o", "name"]).ok(), "pod/web\n", "it is the same API");
+    assert_eq!(kubectl.run(&["delete", "-f", &file]).code, 0);
+    assert_eq!(device.husk(&["get", "pods", "-o", "name"]).ok(), "");
+}
+
 /// A real `kubectl` with a cache of its own.
 pub(crate) struct Kubectl {
     program: PathBuf,
@@ -81,8 +103,12 @@ pub(crate) struct Kubectl {
 impl Kubectl {
     /// On the same socket; none if there is none on this machine.
     pub(crate) fn on(device: &Device) -> Option<Self> {
-        let program = newest_kubectl()?;
-        Some(Self { program, address: door_to(device.socket()), home: tempfile::tempdir().expect("a folder") })
+        Self::at(door_to(device.socket()))
+    }
+
+    /// On a TCP port; none if there is none on this machine.
+    fn at(address: SocketAddr) -> Option<Self> {
+        Some(Self { program: newest_kubectl()?, address, home: tempfile::tempdir().expect("a folder") })
     }
 
     /// Runs a command to its end.
