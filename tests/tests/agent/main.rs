@@ -14,6 +14,7 @@ mod debugging;
 mod device;
 mod disks;
 mod evictions;
+mod examples;
 mod full_disk;
 mod images;
 mod many_crashes;
