@@ -21,6 +21,7 @@ mod many_crashes;
 mod many_pods;
 mod memory;
 mod observing;
+mod references;
 mod resize;
 mod shutdown;
 mod static_pods;
