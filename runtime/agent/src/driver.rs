@@ -59,6 +59,8 @@ pub(crate) enum Command {
     },
     /// Tell the core this.
     Tell(Box<Input>),
+    /// Look at the disk that images are on.
+    CollectImages,
     /// Say that it is there.
     Answer(oneshot::Sender<()>),
     /// Say how all pods are.
@@ -274,6 +276,7 @@ impl Driver {
             }
             Command::Delete { pod, grace_seconds } => self.fact(Input::DeleteRequested { pod, grace_seconds }),
             Command::Tell(input) => self.fact(*input),
+            Command::CollectImages => self.collect_images(),
             // Who asked may have given up.
             Command::Answer(reply) => drop(reply.send(())),
             Command::Look(reply) => {

@@ -317,6 +317,11 @@ impl LocalNode {
         let _ = self.commands.send(Command::Tell(Box::new(fact)));
     }
 
+    /// Looks at the disk that images are on now, and not only when it is time to.
+    pub(crate) fn collect_images(&self) {
+        let _ = self.commands.send(Command::CollectImages);
+    }
+
     /// All pods as they are now. None if the agent has ended.
     pub async fn pods(&self) -> Option<Vec<PodState>> {
         let (reply, pods) = oneshot::channel();

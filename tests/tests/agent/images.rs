@@ -6,7 +6,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use crate::husk::command;
-use crate::world::World;
+use crate::world::{World, sleeper};
 
 fn image(world: &World, args: &[&str]) -> Output {
     let mut command = command();
@@ -18,10 +18,19 @@ fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// A module that never ends.
 fn write_guest(path: &Path) {
-    let text = r#"(module (memory (export "memory") 1) (func (export "_start") (loop (br 0))))"#;
-    std::fs::write(path, text).expect("written");
+    let name = path.file_name().expect("a file").to_string_lossy();
+    std::fs::write(path, sleeper(&name)).expect("written");
+}
+
+/// Names of the images of the store.
+fn names(world: &World) -> Vec<String> {
+    let list: Value = serde_json::from_slice(&image(world, &["ls", "-o", "json"]).stdout).expect("JSON");
+    let images = list.as_array().expect("images").iter();
+    images
+        .flat_map(|image| image["names"].as_array().expect("names"))
+        .map(|name| name.as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -73,4 +82,29 @@ fn images_come_from_the_configured_sources() {
     world.create("more", &spec);
     world.running("more");
     assert_eq!(world.end(), Some(0), "{}", world.log());
+}
+
+#[test]
+fn images_that_nobody_uses_go_when_the_disk_is_too_full() {
+    let mut world = World::configured("imageGCHighThresholdPercent: 100\n");
+    for name in ["app", "old"] {
+        write_guest(&world.path(&format!("{name}.wat")));
+        let imported = image(&world, &["import", &format!("{name}.wat"), "--name", &format!("{name}:1")]);
+        assert!(imported.status.success(), "{}", said(&imported));
+    }
+    let container = json!({"name": "app", "image": "app:1", "imagePullPolicy": "Never"});
+    world.create("web", &json!({"terminationGracePeriodSeconds": 1, "containers": [container]}));
+    let before = world.running("web");
+    let (app, old) = ("docker.io/library/app:1".to_owned(), "docker.io/library/old:1".to_owned());
+    // Any disk is too full for that, but what is young stays.
+    world.configure("{imageGCHighThresholdPercent: 1, imageGCLowThresholdPercent: 0, imageMinimumGCAge: 1h}\n");
+    world.signal("HUP");
+    let message = world.event("edge-7", "FreeDiskSpaceFailed", "Failed to garbage collect required amount of images");
+    assert!(message.ends_with("but only found 0 bytes eligible to free."), "{message}");
+    assert_eq!(names(&world), [app.clone(), old]);
+    world.configure("{imageGCHighThresholdPercent: 1, imageGCLowThresholdPercent: 0, imageMinimumGCAge: 0s}\n");
+    world.signal("HUP");
+    world.until("only what is used is left", |world| (names(world) == [&*app]).then_some(()));
+    assert!(world.log().contains("removed images that nobody uses"), "{}", world.log());
+    assert_eq!(world.running("web")["status"]["containerStatuses"], before["status"]["containerStatuses"]);
 }

@@ -8,6 +8,7 @@ mod bad_pods;
 mod bad_requests;
 mod client;
 mod clocks;
+mod compiled_code;
 mod configuration;
 mod crashes;
 mod debugging;

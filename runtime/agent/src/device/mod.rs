@@ -266,6 +266,7 @@ impl Device {
     /// Goes on with another configuration. What runs isn't touched by it.
     pub fn reconfigure(&mut self, new: Reconfiguration) {
         self.node.images().set(new.images, new.images_config);
+        self.node.collect_images();
         self.node.machine().reserve(new.reserved);
         self.grace = grace(new.shutdown_grace, new.shutdown_grace_critical);
         // Says that the rest is another one as well.
