@@ -3,6 +3,9 @@
 #[path = "../e2e/husk.rs"]
 #[expect(dead_code, reason = "not everything there is needed here")]
 mod husk;
+#[path = "../../../runtime/agent/tests/probes/servers.rs"]
+#[expect(dead_code, reason = "not everything there is needed here")]
+mod servers;
 
 mod bad_pods;
 mod bad_requests;
@@ -23,6 +26,7 @@ mod many_crashes;
 mod many_pods;
 mod memory;
 mod observing;
+mod probes;
 mod references;
 mod resize;
 mod service;
