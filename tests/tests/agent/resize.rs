@@ -53,7 +53,7 @@ fn a_container_has_more_at_once_and_is_not_restarted() {
     let after = world.pod_until("web", |pod| app(pod)["resources"] == resources("500m", "64Mi"));
     assert_eq!(app(&after)["containerID"], app(&before)["containerID"]);
     // It would be killed for this by what it had.
-    world.husk(&["exec", "web", "--", "touch", "/data/go"]);
+    world.husk_says(&["exec", "web", "--", "touch", "/data/go"]);
     world.until("it has grown", |world| {
         let log = world.get(&format!("{PODS}/web/log"))?;
         (log.code == 200 && log.body.contains("grown")).then_some(())

@@ -28,7 +28,7 @@ fn top_shows_what_pods_and_the_node_use() {
     world.running("idle");
     // A whole window of it.
     let cells = world.until("it is measured", |world| {
-        let listed = world.husk(&["top", "pod", "--no-headers"]);
+        let listed = world.husk_says(&["top", "pod", "--no-headers"]);
         let rows: Vec<Vec<String>> =
             listed.lines().map(|line| line.split_whitespace().map(str::to_owned).collect()).collect();
         (rows.len() == 2 && number(&rows[0][1]) >= 80).then_some(rows)
@@ -38,9 +38,9 @@ fn top_shows_what_pods_and_the_node_use() {
     assert!(number(&busy[1]) <= 110, "more than its limit: {busy:?}");
     assert!(number(&idle[1]) <= 5, "it sleeps: {idle:?}");
     assert!((1..64).contains(&number(&busy[2])), "{busy:?}");
-    let containers = world.husk(&["top", "pod", "busy", "--containers"]);
+    let containers = world.husk_says(&["top", "pod", "busy", "--containers"]);
     assert!(containers.starts_with("POD    NAME   CPU(cores)   MEMORY(bytes)\nbusy   app "), "{containers}");
-    let node = world.husk(&["top", "node"]);
+    let node = world.husk_says(&["top", "node"]);
     assert!(node.contains("edge-7") && !node.contains("unknown"), "{node}");
 
     let metrics = world.get(&format!("{METRICS}/namespaces/default/pods/busy")).expect("an answer").ok();

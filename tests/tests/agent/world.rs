@@ -179,9 +179,8 @@ impl World {
     }
 
     /// What `husk` says as a client of the agent, which it does not fail to be.
-    pub(crate) fn husk(&self, arguments: &[&str]) -> String {
-        let mut husk = command();
-        let output = husk.args(arguments).env("HUSK_SOCKET", self.path("husk.sock")).output().expect("husk starts");
+    pub(crate) fn husk_says(&self, arguments: &[&str]) -> String {
+        let output = self.husk(arguments).output().expect("husk starts");
         let [said, wrong] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         assert!(output.status.success(), "husk {arguments:?}: {wrong}");
         said
