@@ -2,6 +2,7 @@
 
 mod agent;
 mod device;
+mod limits;
 mod memory;
 mod sample;
 mod whole;
@@ -33,11 +34,13 @@ Measures the named sections, or all of them in one run:
   memory   of `husk run` with 1, 100 and 1,000 pods that idle
   engine   start, memory, KILL and fuel, without agent and pods
   probes   how late the probes of 500 pods are that are each probed every second
+  limits   shares and limits of processors beside a native process in a control group, what fuel costs,
+           KILL, probes beside busy guests, and how long an agent with one processor lets people wait
   agent    `husk agent` with its API: start, memory with 0 to 1,000 pods, recovery after kill -9,
            answers while 200 clients watch, and what it writes to the disk in an hour
 
-For all but core husk is built as it is released; this takes long. With --husk the sections start, memory and
-agent measure that program instead, and nothing is built for them.
+For all but core husk is built as it is released; this takes long. With --husk the sections start, memory,
+limits and agent measure that program instead, and nothing is built for them.
 
 Figures are medians with their spread, those of the core the least of several. Compare those of
 one run with each other, not with those of another machine or day.",
@@ -55,15 +58,17 @@ enum Section {
     Memory,
     Engine,
     Probes,
+    Limits,
     Agent,
 }
 
-const SECTIONS: [(&str, Section); 6] = [
+const SECTIONS: [(&str, Section); 7] = [
     ("core", Section::Core),
     ("start", Section::Start),
     ("memory", Section::Memory),
     ("engine", Section::Engine),
     ("probes", Section::Probes),
+    ("limits", Section::Limits),
     ("agent", Section::Agent),
 ];
 
@@ -88,10 +93,10 @@ fn bench(mut arguments: Arguments) -> Result<()> {
     setup::targets(&[WASIP2, WASIP1])?;
     guests::build_all_rust()?;
     let release = target_dir().join("release");
-    if given.is_none() || is_wanted(Section::Engine) || is_wanted(Section::Probes) {
+    if given.is_none() || [Section::Engine, Section::Probes, Section::Limits].into_iter().any(is_wanted) {
         // As one: another set of packages would be another set of features, for which wasmtime is compiled anew.
-        let examples = ["--example", "density", "--example", "probes"];
-        run_quietly(cargo().args(["build", "--release", "--workspace", "--bin", "husk"]).args(examples))?;
+        let examples = ["density", "probes", "shares", "fuel", "kill"].map(|example| ["--example", example]);
+        run_quietly(cargo().args(["build", "--release", "--workspace", "--bin", "husk"]).args(examples.concat()))?;
     }
     let husk = given.unwrap_or_else(|| release.join("husk"));
     fs::create_dir_all(target_dir().join("bench"))?;
@@ -108,6 +113,9 @@ fn bench(mut arguments: Arguments) -> Result<()> {
     if is_wanted(Section::Probes) {
         println!("\nprobes");
         run(&mut std::process::Command::new(release.join("examples").join("probes")))?;
+    }
+    if is_wanted(Section::Limits) {
+        limits::measure(&husk, &release.join("examples"))?;
     }
     if is_wanted(Section::Agent) {
         agent::measure(&husk, runs)?;

@@ -1,6 +1,6 @@
 //! Measures how late probes are against their schedule: so many pods, each probed over HTTP every second.
 //!
-//! `cargo run --release -p husk-agent --example probes [PODS] [SECONDS]`
+//! `cargo run --release --workspace --example probes [PODS] [SECONDS] [BUSY]`, beside so many pods that compute all the time
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -18,6 +18,9 @@ const IDLE: &str = r#"(module
         (i64.store (i32.const 24) (i64.const 31536000000000000))
         (drop (call $poll (i32.const 0) (i32.const 64) (i32.const 1) (i32.const 128)))))"#;
 
+/// Computes for ever.
+const BUSY: &str = r#"(module (memory (export "memory") 1) (func (export "_start") (loop $l (br $l))))"#;
+
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// When each pod was asked, by its number.
@@ -28,10 +31,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let pods: usize = arguments.next().map_or(Ok(500), |text| text.parse())?;
     let seconds: u64 = arguments.next().map_or(Ok(30), |text| text.parse())?;
+    let busy: usize = arguments.next().map_or(Ok(0), |text| text.parse())?;
     let arrivals: Arrivals = Arc::new(Mutex::new(vec![Vec::new(); pods]));
     let port = serve(arrivals.clone())?;
     let folder = tempfile::tempdir()?;
     std::fs::write(folder.path().join("idle.wat"), IDLE)?;
+    std::fs::write(folder.path().join("busy.wat"), BUSY)?;
     let node = LocalNode::start(AgentConfig {
         data_dir: folder.path().join("data"),
         cache_dir: None,
@@ -41,17 +46,24 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         node_name: "bench".into(),
         limits: NodeLimits::default(),
     })?;
-    for number in 0..pods {
+    let apply = |name: String, container: String| -> Result<(), Box<dyn std::error::Error>> {
         let manifest = format!(
-            "apiVersion: v1\nkind: Pod\nmetadata: {{name: p{number}, namespace: default, uid: p{number}}}\nspec:\n  \
-             containers:\n  - name: app\n    image: idle.wat\n    livenessProbe: {{periodSeconds: 1, \
-             httpGet: {{host: 127.0.0.1, port: {port}, path: /{number}}}}}\n"
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: default, uid: {name}}}\nspec:\n  \
+             containers:\n  - {{name: app, {container}}}\n"
         );
         let decoded = husk_api::check(&manifest, "pod.yaml");
         let document = decoded.documents.first().ok_or("the pod is wrong")?;
         let mut pod = husk_api::pod_of(&document.object).ok_or("no pod")?;
         husk_api::default_pod(&mut pod);
         node.apply(pod, folder.path().to_owned());
+        Ok(())
+    };
+    for number in 0..busy {
+        apply(format!("b{number}"), "image: busy.wat".into())?;
+    }
+    for number in 0..pods {
+        let probe = format!("{{periodSeconds: 1, httpGet: {{host: 127.0.0.1, port: {port}, path: /{number}}}}}");
+        apply(format!("p{number}"), format!("image: idle.wat, livenessProbe: {probe}"))?;
         // As they would come, and not all at once.
         tokio::time::sleep(PERIOD / u32::try_from(pods)?).await;
     }

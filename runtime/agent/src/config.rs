@@ -18,7 +18,6 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::eviction::{EvictionConfig, Written};
 use crate::images::{ImageSource, ImagesConfig};
 use crate::local::NodeLimits;
 use crate::users::IDS_PER_POD;
@@ -64,17 +63,6 @@ pub struct AgentConfiguration {
     pub system_reserved: BTreeMap<String, String>,
     /// What the agent needs.
     pub kube_reserved: BTreeMap<String, String>,
-    /// What has to be left, or pods go at once, as in `memory.available: 100Mi` or `nodefs.available: 10%` (`memory.available`: 100Mi,
-    /// or 5% where that is less). Whoever writes it gives all of it.
-    pub eviction_hard: Option<BTreeMap<String, String>>,
-    /// The same, when it has been so for a while.
-    pub eviction_soft: BTreeMap<String, String>,
-    /// How long, for each of them.
-    pub eviction_soft_grace_period: BTreeMap<String, Span>,
-    /// The most grace, in seconds, of a pod that goes for one of them (0).
-    pub eviction_max_pod_grace_period: Option<i64>,
-    /// For how long the node is said to be short after it was (5m).
-    pub eviction_pressure_transition_period: Option<Span>,
     /// The back-off of containers that crash.
     pub crash_loop_back_off: CrashLoopBackOff,
     /// Images are removed when more of the disk is used (85).
@@ -242,22 +230,8 @@ impl AgentConfiguration {
             terminated_pods,
             reserved: self.reserved(),
             ids_per_pod,
-            // It was looked at when it was read.
-            evictions: self.evictions().unwrap_or_default(),
             guest_threads: self.husk.guest_threads,
         }
-    }
-
-    /// When pods have to go because the node is short of something.
-    fn evictions(&self) -> Result<EvictionConfig, String> {
-        let soft_grace = self.eviction_soft_grace_period.iter().map(|(name, span)| (name.clone(), span.0)).collect();
-        EvictionConfig::read(Written {
-            hard: self.eviction_hard.as_ref(),
-            soft: &self.eviction_soft,
-            soft_grace: &soft_grace,
-            max_pod_grace: self.eviction_max_pod_grace_period,
-            transition: self.eviction_pressure_transition_period.map(|span| span.0),
-        })
     }
 
     /// Fields in which another configuration differs, as they are written, and whether that takes effect while the agent runs.
@@ -462,16 +436,6 @@ husk:
             ("memoryThrottlingFactor: .nan", "memoryThrottlingFactor: NaN must be greater than 0"),
             ("memoryReservationPolicy: Some", "memoryReservationPolicy"),
             ("husk: {guestThreads: 0}", "guestThreads"),
-            (
-                "evictionHard: {memory.free: 1Mi}",
-                "evictionHard.memory.free: no such signal: there are memory.available",
-            ),
-            ("evictionHard: {pid.available: 10%}", "evictionHard.pid.available: pods have no processes here"),
-            ("evictionHard: {memory.available: 100%}", "evictionHard.memory.available: `100%` must be from 0%"),
-            ("evictionHard: {memory.available: -1}", "must not be negative"),
-            ("evictionSoft: {memory.available: 1Mi}", "evictionSoftGracePeriod.memory.available: say how long"),
-            ("evictionSoftGracePeriod: {memory.available: 1m}", "there is no evictionSoft.memory.available"),
-            ("evictionMaxPodGracePeriod: -1", "evictionMaxPodGracePeriod: must not be negative"),
         ] {
             let error = AgentConfiguration::parse(text).expect_err(text);
             assert!(error.contains(said), "{text}: {error}");

@@ -5,30 +5,27 @@
 mod containers;
 mod disks;
 mod measuring;
-mod pressure;
 mod sandboxes;
 mod views;
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time;
 
 use husk_api::{core_meta, core_spec};
 use husk_core::event::EventKind;
-use husk_core::eviction::Pressure;
 use husk_core::io::{Hook, InstanceRef, PodUid, Urgency};
 use husk_core::{Action, Input, Instant, Node, NodeConfig};
 use husk_engine::{Container, Engine, StartError};
 use k8s_openapi::api::core::v1::LinuxContainerUser;
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use self::disks::Disks;
 use self::sandboxes::remove;
 use crate::addresses::Addresses;
 use crate::clock::Clock;
-use crate::eviction::Judge;
 use crate::histories::Histories;
 use crate::hooks::Remark;
 use crate::images::Found;
@@ -81,8 +78,6 @@ enum Answer {
     Created { instance: InstanceRef, version: u64, result: Result<(Container, LinuxContainerUser), StartError> },
     /// The volumes of running pods are up to date.
     Updated,
-    /// What is left of memory and disk.
-    Seen(pressure::Seen),
     /// Images were collected; what is wrong with that.
     Collected(Option<(&'static str, String)>),
 }
@@ -105,8 +100,6 @@ pub(crate) struct Tools {
     pub(crate) metrics: Metrics,
     pub(crate) measures: Measures,
     pub(crate) histories: Histories,
-    /// Of what the node is short, for those who want to know.
-    pub(crate) short_of: watch::Sender<BTreeSet<Pressure>>,
 }
 
 /// An order of the core on its way to be carried out.
@@ -133,9 +126,6 @@ pub(crate) struct Driver {
     updating: Updating,
     turns: Turns,
     disks: Disks,
-    judge: Judge,
-    looks_what_is_left: bool,
-    short_of: watch::Sender<BTreeSet<Pressure>>,
     answer: mpsc::UnboundedSender<Answer>,
     answers: mpsc::UnboundedReceiver<Answer>,
     notices: broadcast::Sender<Notice>,
@@ -147,9 +137,8 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub(crate) fn new(config: AgentConfig, tools: Tools, notices: broadcast::Sender<Notice>) -> Self {
-        let Tools { ground, engine, addresses, clock, logs, metrics, measures, histories, short_of } = tools;
+        let Tools { ground, engine, addresses, clock, logs, metrics, measures, histories } = tools;
         let (answer, answers) = mpsc::unbounded_channel();
-        let judge = Judge::new(config.limits.evictions.clone());
         engine.set_memory_limit(ground.machine.memory_for_pods());
         let node = NodeConfig {
             node_name: config.node_name.clone(),
@@ -172,9 +161,6 @@ impl Driver {
             updating: Updating::No,
             turns: Turns::default(),
             disks: Disks::default(),
-            judge,
-            looks_what_is_left: false,
-            short_of,
             answer,
             answers,
             notices,
@@ -215,7 +201,6 @@ impl Driver {
         let mut collection = self.ground.images.collections();
         let mut looks = disks::looks();
         let mut measurements = measuring::measurements();
-        let mut shortages = pressure::looks();
         let mut changes = self.ground.references.changes();
         loop {
             while self.carry_out_all() {}
@@ -241,7 +226,6 @@ impl Driver {
                 _ = collection.tick() => self.collect_images(),
                 _ = looks.tick() => self.look_at_disks(),
                 _ = measurements.tick() => self.measure(),
-                _ = shortages.tick(), if self.may_be_short() => self.look_what_is_left(),
             }
         }
     }
@@ -309,7 +293,6 @@ impl Driver {
             }
             Answer::SetUp { pod, attempt, version, result } => self.was_set_up(pod, attempt, version, result),
             Answer::Created { instance, version, result } => self.created(instance, version, result),
-            Answer::Seen(seen) => self.saw_what_is_left(seen),
             Answer::Collected(wrong) => {
                 if let Some((reason, message)) = wrong {
                     self.tell(Notice::Node { at: self.now(), kind: EventKind::Warning, reason, message });

@@ -9,7 +9,6 @@ mod config;
 mod debugging;
 mod device;
 mod driver;
-mod eviction;
 mod histories;
 mod hooks;
 mod images;
@@ -45,7 +44,6 @@ pub use config::{
     UserNamespaces,
 };
 pub use device::{Device, DeviceConfig, DeviceError, Reconfiguration};
-pub use eviction::{Amount, EvictionConfig, Signal};
 pub use images::{
     Collected, Digest, ImageSource, ImageStore, ImageTable, ImagesConfig, Imported, InvalidName, NoDigest, Reference,
     StoreError, StoredImage,

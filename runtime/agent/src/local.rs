@@ -1,6 +1,6 @@
 //! The agent's front: takes pods and tells what becomes of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime};
 
 use husk_core::backoff::BackoffConfig;
 use husk_core::deletion::Deletion;
-use husk_core::eviction::Pressure;
 use husk_core::io::{PodUid, Urgency};
 use husk_core::record::{Interruption, PodRecord};
 use husk_core::spec::ResourceList;
@@ -17,14 +16,13 @@ use husk_core::status::PodStatus;
 use husk_core::{Input, Instant, NodeConfig};
 use husk_engine::{Engine, EngineConfig, EngineError, Log};
 use k8s_openapi::api::core::v1::Pod;
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::addresses::Addresses;
 use crate::backend::Containers;
 use crate::clock::Clock;
 use crate::driver::{Command, Driver, Tools};
-use crate::eviction::EvictionConfig;
 use crate::histories::Histories;
 use crate::images::{ImageTable, Images, ImagesConfig};
 use crate::logs::Logs;
@@ -76,8 +74,6 @@ pub struct NodeLimits {
     pub reserved: ResourceList,
     /// Ids of users of a pod that has its own, a multiple of 65,536 (META-07).
     pub ids_per_pod: u32,
-    /// When pods have to go because the node is short of something (RES-09).
-    pub evictions: EvictionConfig,
     /// Threads that guests compute on; as many as there are processors if none (`husk.guestThreads`).
     pub guest_threads: Option<NonZeroU32>,
 }
@@ -91,7 +87,6 @@ impl Default for NodeLimits {
             terminated_pods,
             reserved: ResourceList::new(),
             ids_per_pod: IDS_PER_POD,
-            evictions: EvictionConfig::default(),
             guest_threads: None,
         }
     }
@@ -172,7 +167,6 @@ pub struct LocalNode {
     logs: Logs,
     metrics: Metrics,
     measures: Measures,
-    short_of: watch::Sender<BTreeSet<Pressure>>,
     histories: Histories,
     engine: Engine,
     ground: Ground,
@@ -218,7 +212,7 @@ impl LocalNode {
         let (commands, orders) = mpsc::unbounded_channel();
         let (notices, _) = broadcast::channel(MOST_NOTICES);
         let images = Images::new(config.images.clone(), config.images_config.clone(), &config.data_dir);
-        let machine = ThisMachine::new(path, config.limits.reserved.clone(), config.limits.evictions.clone());
+        let machine = ThisMachine::new(path, config.limits.reserved.clone());
         let users = Users::new(path, config.limits.ids_per_pod);
         let memory = Memory::of(path);
         let ground = Ground { images, references: config.references.clone(), machine, users, memory };
@@ -226,9 +220,8 @@ impl LocalNode {
         let clock = Clock::starting_at(continuation.as_ref().map_or(Instant::ZERO, |before| before.now));
         let began = SystemTime::now() - clock.now().since_epoch();
         let (logs, watched) = (Logs::default(), notices.downgrade());
-        let (measures, histories) = (Measures::default(), Histories::new(clock));
+        let (measures, histories) = (Measures::new(clock.now()), Histories::new(clock));
         let metrics = Metrics::new(&node_name, began, measures.clone());
-        let short_of = watch::Sender::new(BTreeSet::new());
         let tools = Tools {
             ground: ground.clone(),
             engine: engine.clone(),
@@ -238,7 +231,6 @@ impl LocalNode {
             metrics: metrics.clone(),
             measures: measures.clone(),
             histories: histories.clone(),
-            short_of: short_of.clone(),
         };
         let mut driver = Driver::new(config, tools, notices);
         if let Some(before) = continuation {
@@ -252,7 +244,6 @@ impl LocalNode {
             logs,
             metrics,
             measures,
-            short_of,
             histories,
             engine,
             ground,
@@ -274,11 +265,6 @@ impl LocalNode {
     /// What its pods use.
     pub(crate) fn measures(&self) -> &Measures {
         &self.measures
-    }
-
-    /// Of what it is short (RES-09).
-    pub(crate) fn short_of(&self) -> watch::Receiver<BTreeSet<Pressure>> {
-        self.short_of.subscribe()
     }
 
     /// What it has.

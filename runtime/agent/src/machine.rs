@@ -6,8 +6,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 use husk_core::quantity::{Notation, Quantity};
 use husk_core::spec::ResourceList;
 
-use crate::eviction::{EvictionConfig, Signal};
-
 /// The machine. Clones share what is known of it.
 #[derive(Clone, Debug)]
 pub(crate) struct ThisMachine(Arc<Inner>);
@@ -16,8 +14,6 @@ pub(crate) struct ThisMachine(Arc<Inner>);
 struct Inner {
     /// On the disk that counts.
     data_dir: PathBuf,
-    /// What has to be left of it.
-    evictions: EvictionConfig,
     known: RwLock<Known>,
 }
 
@@ -28,10 +24,10 @@ struct Known {
 }
 
 impl ThisMachine {
-    /// The machine, of which this much is not for pods, and what has to be left.
-    pub(crate) fn new(data_dir: &Path, reserved: ResourceList, evictions: EvictionConfig) -> Self {
+    /// The machine, of which this much is not for pods.
+    pub(crate) fn new(data_dir: &Path, reserved: ResourceList) -> Self {
         let known = RwLock::new(Known { reserved, allocatable: Arc::default() });
-        let machine = Self(Arc::new(Inner { data_dir: data_dir.to_owned(), evictions, known }));
+        let machine = Self(Arc::new(Inner { data_dir: data_dir.to_owned(), known }));
         machine.look();
         machine
     }
@@ -46,8 +42,7 @@ impl ThisMachine {
     pub(crate) fn look(&self) -> ResourceList {
         let capacity = capacity(&self.0.data_dir);
         let mut known = self.0.known.write().unwrap_or_else(PoisonError::into_inner);
-        let left = without(&capacity, &self.0.to_be_left(&capacity));
-        known.allocatable = Arc::new(without(&left, &known.reserved));
+        known.allocatable = Arc::new(without(&capacity, &known.reserved));
         capacity
     }
 
@@ -59,18 +54,6 @@ impl ThisMachine {
     /// Bytes of memory of that.
     pub(crate) fn memory_for_pods(&self) -> Option<u64> {
         u64::try_from(self.allocatable().get("memory")?.value()).ok()
-    }
-}
-
-impl Inner {
-    /// What has to be left of a capacity before pods go for it.
-    fn to_be_left(&self, capacity: &ResourceList) -> ResourceList {
-        let of = |(name, signal): (&str, Signal)| {
-            let all = u64::try_from(capacity.get(name)?.value()).ok()?;
-            let left = i64::try_from(self.evictions.reserved(signal, all)).ok()?;
-            Some((name.to_owned(), Quantity::new(left, Notation::Binary)))
-        };
-        [("memory", Signal::Memory), ("ephemeral-storage", Signal::Disk)].into_iter().filter_map(of).collect()
     }
 }
 
@@ -139,7 +122,7 @@ mod tests {
 
     #[test]
     fn clones_see_what_is_reserved_later() {
-        let machine = ThisMachine::new(Path::new("/"), ResourceList::new(), EvictionConfig::default());
+        let machine = ThisMachine::new(Path::new("/"), ResourceList::new());
         let other = machine.clone();
         let all = other.allocatable()["memory"].clone();
         machine.reserve([("memory".into(), Quantity::parse("64Mi").expect("a quantity"))].into());

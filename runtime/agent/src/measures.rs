@@ -20,8 +20,12 @@ use crate::machine;
 pub(crate) const PERIOD: Duration = Duration::from_secs(10);
 
 /// What was measured last. Clones are the same.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Measures(Arc<Mutex<Option<Arc<Measured>>>>);
+#[derive(Clone, Debug)]
+pub(crate) struct Measures {
+    /// When the agent began, by the node's clock, which may be older.
+    began: Instant,
+    last: Arc<Mutex<Option<Arc<Measured>>>>,
+}
 
 /// All that was measured at once.
 #[derive(Debug)]
@@ -73,15 +77,20 @@ pub(crate) struct ContainerUse {
 }
 
 impl Measures {
+    /// Of an agent that begins now.
+    pub(crate) fn new(began: Instant) -> Self {
+        Self { began, last: Arc::default() }
+    }
+
     /// What was measured last; none before the first look.
     pub(crate) fn last(&self) -> Option<Arc<Measured>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Keeps what pods use now. How many processors that is, is worked out here.
     pub(crate) fn take(&self, at: Instant, mut pods: HashMap<PodUid, PodUse>) {
         let before = self.last();
-        let window = at.saturating_since(before.as_ref().map_or(Instant::ZERO, |before| before.at));
+        let window = at.saturating_since(before.as_ref().map_or(self.began, |before| before.at));
         let cores = |now: Duration, before: Duration| {
             if window.is_zero() { 0.0 } else { now.saturating_sub(before).as_secs_f64() / window.as_secs_f64() }
         };
@@ -101,7 +110,7 @@ impl Measures {
         });
         let number = before.map_or(0, |before| before.number) + 1;
         let measured = Measured { at, time: SystemTime::now(), window, number, machine, pods };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(measured));
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(measured));
     }
 }
 
@@ -147,8 +156,10 @@ mod tests {
     // spec: RES-13
     #[test]
     fn a_share_is_what_was_used_between_two_looks() {
-        let measures = Measures::default();
         let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+        let measures = Measures::new(at(5));
+        measures.take(at(10), pod(500));
+        assert_eq!(cores(&measures), 0.1, "since the agent began");
         measures.take(at(10), HashMap::new());
         measures.take(at(20), pod(2500));
         assert_eq!(cores(&measures), 0.25);

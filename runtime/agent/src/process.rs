@@ -86,7 +86,6 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::eviction::EvictionConfig;
     use crate::images::{ImageTable, Images, ImagesConfig};
     use crate::machine::ThisMachine;
     use crate::references::MemoryReferences;
@@ -95,7 +94,7 @@ mod tests {
         let ground = Ground {
             references: Arc::new(MemoryReferences::default()),
             images: Images::new(ImageTable::new([]), ImagesConfig::default(), Path::new("/")),
-            machine: ThisMachine::new(Path::new("/"), ResourceList::new(), EvictionConfig::default()),
+            machine: ThisMachine::new(Path::new("/"), ResourceList::new()),
             users: crate::users::Users::new(Path::new("/nowhere"), crate::users::IDS_PER_POD),
             memory: crate::volumes::Memory::of(Path::new("/nowhere")),
         };

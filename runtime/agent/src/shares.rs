@@ -10,23 +10,29 @@ pub(crate) fn of_container(resources: &Resources) -> CpuShare {
     CpuShare { request: millis(&resources.requests), limit: Some(millis(&resources.limits)).filter(|limit| *limit > 0) }
 }
 
-/// What a pod's containers may use together of the processors and of memory, in bytes (RES-12): what they request competes with other
-/// pods, and there is a limit if the pod has one or each of them has.
-pub(crate) fn of_pod(spec: &PodSpec) -> (CpuShare, Option<u64>) {
-    let limits = pod_limits(spec);
-    let limit = |amount: fn(&ResourceList) -> u64| {
-        let limits_it = |resources: &Resources| amount(&resources.limits) > 0;
-        let mut containers = spec.containers.iter().chain(&spec.init_containers);
-        let is_limited = spec.resources.as_ref().is_some_and(limits_it)
-            || containers.all(|container| limits_it(&container.resources));
-        is_limited.then(|| amount(&limits)).filter(|limit| *limit > 0)
-    };
-    (CpuShare { request: millis(&pod_requests(spec)), limit: limit(millis) }, limit(bytes))
+/// What a pod's containers may use together of the processors (RES-12): what they request competes with other pods, and there is a limit
+/// if the pod has one or each of them has.
+pub(crate) fn of_pod(spec: &PodSpec) -> CpuShare {
+    let limits = |resources: &Resources| millis(&resources.limits) > 0;
+    let of_pod = spec.resources.as_ref().is_some_and(limits);
+    let mut containers = spec.containers.iter().chain(&spec.init_containers);
+    let is_limited = of_pod || containers.all(|container| limits(&container.resources));
+    CpuShare {
+        request: millis(&pod_requests(spec)),
+        limit: is_limited.then(|| millis(&pod_limits(spec))).filter(|limit| *limit > 0),
+    }
+}
+
+/// Bytes of memory that a pod's containers may have together (RES-12), if it says so itself: where each of them has a limit, they can't
+/// have more than the sum of those anyway.
+pub(crate) fn memory_of_pod(spec: &PodSpec) -> Option<u64> {
+    spec.resources.as_ref().and_then(memory_limit)
 }
 
 /// Bytes of memory that a container may have. As everywhere in Kubernetes, 0 is no limit.
 pub(crate) fn memory_limit(resources: &Resources) -> Option<u64> {
-    Some(bytes(&resources.limits)).filter(|limit| *limit > 0)
+    let limit = resources.limits.get("memory")?;
+    u64::try_from(limit.value()).ok().filter(|limit| *limit > 0)
 }
 
 /// Fuel that each instance of a container may burn in its life (RES-05).
@@ -36,10 +42,6 @@ pub(crate) fn fuel_budget(resources: &Resources) -> Option<u64> {
 
 fn millis(list: &ResourceList) -> u64 {
     list.get("cpu").and_then(|amount| u64::try_from(amount.milli_value()).ok()).unwrap_or(0)
-}
-
-fn bytes(list: &ResourceList) -> u64 {
-    list.get("memory").and_then(|amount| u64::try_from(amount.value()).ok()).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -84,7 +86,7 @@ mod tests {
     #[test]
     fn a_pod_is_limited_if_it_says_so_or_all_its_containers_do() {
         let share = |request, limit| CpuShare { request, limit };
-        let of = |own, containers: &[_]| of_pod(&pod(own, containers)).0;
+        let of = |own, containers: &[_]| of_pod(&pod(own, containers));
         assert_eq!(of(None, &[("100m", "200m"), ("50m", "100m")]), share(150, Some(300)));
         assert_eq!(of(None, &[("100m", "200m"), ("50m", "")]), share(150, None));
         assert_eq!(of(None, &[("", "")]), share(0, None));
@@ -95,10 +97,9 @@ mod tests {
             let limited = |amount: &&str| Resources { limits: list("memory", amount), ..Resources::default() };
             let container = |amount: &&str| ContainerSpec { resources: limited(amount), ..ContainerSpec::default() };
             let containers = containers.iter().map(container).collect();
-            of_pod(&PodSpec { resources: Some(limited(&own)), containers, ..PodSpec::default() }).1
+            memory_of_pod(&PodSpec { resources: Some(limited(&own)), containers, ..PodSpec::default() })
         };
         assert_eq!(memory("1Mi", &["", "2Mi"]), Some(1 << 20));
-        assert_eq!(memory("", &["1Mi", "2Mi"]), Some(3 << 20));
-        assert_eq!(memory("", &["1Mi", ""]), None);
+        assert_eq!(memory("", &["1Mi", "2Mi"]), None);
     }
 }

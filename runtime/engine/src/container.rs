@@ -8,8 +8,8 @@ use bytes::Bytes;
 use husk_core::cpu::{CpuShare, Usage};
 use husk_core::io::Outcome;
 use tokio::sync::{mpsc, watch};
-use wasmtime::CallHook;
 
+use crate::asked::Asked;
 use crate::attach::{Attached, OwnOutput};
 use crate::engine::Engine;
 use crate::exec::{Exec, Process, Streams};
@@ -20,7 +20,7 @@ use crate::limits::{Account, InUse, MemoryUse, Meter};
 use crate::log::{Line, Log, Stream};
 use crate::mount::Mount;
 use crate::net::{Egress, PodAddress, PodNet, Protocol};
-use crate::outcome::{Ended, Stopped};
+use crate::outcome::Ended;
 use crate::owner::{ActsAs, Owner, OwnerError};
 use crate::pod::Pod;
 use crate::program::Program;
@@ -459,16 +459,7 @@ impl ExecContext {
             }
             let mut store = wasmtime::Store::new(&self.engine.0.wasm, guest);
             store.limiter(|guest| &mut guest.meter);
-            // Each call of the host and each instruction that moves memory is asked as well: they may take far longer than their fuel.
-            store.call_hook(move |_, hook| {
-                if !matches!(hook, CallHook::CallingHost) {
-                    return Ok(());
-                }
-                let signal = *stopped.borrow();
-                // Its container has ended, and with it what was started in it.
-                let signal = signal.or_else(|| ended.borrow().is_some().then_some(signal::KILL));
-                signal.map_or(Ok(()), |signal| Err(Stopped(signal).into()))
-            });
+            store.call_hook_async(Asked { stop: stopped, ended });
             let fuel = self.config.fuel_budget.unwrap_or(u64::MAX);
             let fueled = store.set_fuel(fuel).and_then(|()| store.fuel_async_yield_interval(Some(self.engine.0.slice)));
             match fueled {

@@ -21,6 +21,7 @@
 //! # Ok(()) }
 //! ```
 
+mod asked;
 mod attach;
 mod cache;
 mod container;

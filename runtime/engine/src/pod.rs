@@ -5,7 +5,7 @@ use std::sync::Arc;
 use husk_core::cpu::{CpuShare, Usage};
 
 use crate::engine::Engine;
-use crate::limits::{Account, MemoryUse};
+use crate::limits::{Account, InUse, MemoryUse};
 use crate::turns::{PodShare, Seat};
 
 /// A pod, as its containers share it. Clones are the same; it is gone when the last of them and the last of its containers is.
@@ -32,10 +32,17 @@ impl Pod {
         (self.share.seat(cpu), Account::of_container(self.memory.clone(), memory_limit))
     }
 
-    /// It may use something else from now on (RES-11). What its containers hold of memory stays theirs, though it be more than that.
-    pub fn change(&self, cpu: CpuShare, memory_limit: Option<u64>) {
+    /// Changes what they may use of the processors together, from now on (RES-11).
+    pub fn change_cpu(&self, cpu: CpuShare) {
         self.share.change(cpu);
-        self.memory.set_limit(memory_limit);
+    }
+
+    /// Changes how much memory they may hold together, from now on (RES-11).
+    ///
+    /// # Errors
+    /// They hold more than that. Nothing is changed.
+    pub fn change_memory_limit(&self, limit: Option<u64>) -> Result<(), InUse> {
+        self.memory.change_limit(limit)
     }
 
     /// What its containers have used of the processors, those that are gone included.

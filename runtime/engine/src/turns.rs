@@ -4,6 +4,8 @@
 //! fuel; what it cost, in time of the processor, is what its container is charged for. Whoever waits for something that is no turn, be it
 //! a socket or a year, has none meanwhile and costs nothing.
 
+use std::cell::Cell;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use husk_core::Instant;
-use husk_core::cpu::{CpuShare, Member, Pod, RunQueue, Usage};
+use husk_core::cpu::{CpuShare, Member, Pod, QUANTUM, RunQueue, Usage};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -298,7 +300,9 @@ impl<F: Future> InTurns<'_, F> {
     fn slice(&mut self, context: &Context<'_>) -> Poll<F::Output> {
         let begun = used_by_this_thread();
         self.ticket.poll.store(POLLED, Ordering::Release);
+        POLL.set(Some(std::time::Instant::now()));
         let result = self.guest.as_mut().poll(&mut Context::from_waker(&self.waker));
+        POLL.set(None);
         let has_more = self.ticket.poll.swap(AWAY, Ordering::AcqRel) == HAS_MORE;
         let used = used_by_this_thread().saturating_sub(begun);
 
@@ -359,6 +363,25 @@ impl<F> Drop for InTurns<'_, F> {
             turns.hand_out(&mut state, now, None);
         }
     }
+}
+
+thread_local! {
+    /// When the poll began that this thread is in.
+    static POLL: Cell<Option<std::time::Instant>> = const { Cell::new(None) };
+}
+
+/// Ends the slice of the instance that calls this if it has lasted for as long as a turn may: slices are measured in fuel, and what the host
+/// does for a guest costs none.
+pub(crate) async fn pause_if_long() {
+    let mut pauses = POLL.get().is_some_and(|begun| begun.elapsed() >= QUANTUM);
+    poll_fn(|context| {
+        if !std::mem::take(&mut pauses) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Time of the processor that the calling thread has used.

@@ -141,7 +141,7 @@ const OF_A_KUBELET: [(&str, &str, &[&str]); 25] = [
     ("container_cpu_cfs_throttled_periods", "counter", CONTAINER),
     ("container_cpu_cfs_throttled_seconds", "counter", CONTAINER),
     ("container_cpu_usage_seconds", "counter", CONTAINER),
-    ("container_memory_failcnt", "counter", CONTAINER),
+    ("container_memory_failcnt", "gauge", CONTAINER),
     ("container_memory_max_usage_bytes", "gauge", CONTAINER),
     ("container_memory_working_set_bytes", "gauge", CONTAINER),
     ("container_spec_memory_limit_bytes", "gauge", CONTAINER),

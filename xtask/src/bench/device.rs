@@ -50,9 +50,21 @@ impl Device {
 
     /// Starts the agent, and returns how long it took until the API answered.
     pub(super) fn start(&mut self) -> Result<Duration> {
+        self.start_under(&[])
+    }
+
+    /// The same by a command that starts another one, as `taskset` does.
+    pub(super) fn start_under(&mut self, starter: &[&str]) -> Result<Duration> {
         let begun = Instant::now();
         let guests = target_dir().join("guests");
-        let mut command = Command::new(&self.husk);
+        let mut command = match starter {
+            [] => Command::new(&self.husk),
+            [program, arguments @ ..] => {
+                let mut command = Command::new(program);
+                command.args(arguments).arg(&self.husk);
+                command
+            }
+        };
         command.args(["agent", "--node-name", "bench", "--data-dir"]).arg(self.folder.join("data"));
         command.arg("--socket").arg(self.socket()).arg("--static-pods").arg(self.folder.join("manifests"));
         command.arg("--config").arg(self.config()?);

@@ -104,8 +104,11 @@ impl Driver {
     pub(super) fn grant(&self, pod: &PodUid) {
         let share = self.pods.get(pod).and_then(|local| local.share.as_ref());
         if let (Some(share), Some(spec)) = (share, self.node.spec(pod)) {
-            let (cpu, memory) = shares::of_pod(spec);
-            share.change(cpu, memory);
+            share.change_cpu(shares::of_pod(spec));
+            // Tried again with the next status; until then it has what it had.
+            if let Err(error) = share.change_memory_limit(shares::memory_of_pod(spec)) {
+                tracing::debug!(%pod, %error, "the pod holds more memory than it was granted");
+            }
         }
     }
 

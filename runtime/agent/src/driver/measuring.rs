@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use husk_core::io::{InstanceRef, PodUid};
 use husk_engine::Container;
-use tokio::time::{Interval, MissedTickBehavior};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use super::{Driver, Slot};
 use crate::measures::{ContainerUse, PERIOD, PodUse};
 
 /// When to look.
 pub(super) fn measurements() -> Interval {
-    let mut measurements = tokio::time::interval(PERIOD);
+    let mut measurements = tokio::time::interval_at(Instant::now() + PERIOD, PERIOD);
     measurements.set_missed_tick_behavior(MissedTickBehavior::Delay);
     measurements
 }

@@ -77,10 +77,8 @@ impl Driver {
             Ok(sandbox) => {
                 let ips = vec![sandbox.address.ip().to_string()];
                 local.set_up(sandbox);
-                local.share = self.node.spec(&pod).map(|spec| {
-                    let (cpu, memory) = shares::of_pod(spec);
-                    self.engine.pod(cpu, memory)
-                });
+                local.share =
+                    self.node.spec(&pod).map(|spec| self.engine.pod(shares::of_pod(spec), shares::memory_of_pod(spec)));
                 Input::SandboxReady { pod: pod.clone(), attempt, ips }
             }
             Err((reason, message)) => {

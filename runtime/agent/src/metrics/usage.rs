@@ -41,17 +41,18 @@ const SECONDS_OF_CONTAINERS: [Figure<ContainerUse, f64>; 2] = [
     }),
 ];
 
-const COUNTS_OF_CONTAINERS: [Figure<ContainerUse, u64>; 3] = [
+const COUNTS_OF_CONTAINERS: [Figure<ContainerUse, u64>; 2] = [
     ("container_cpu_cfs_periods", "Number of elapsed enforcement period intervals", |container| {
         container.cpu.quota.periods
     }),
     ("container_cpu_cfs_throttled_periods", "Number of throttled period intervals", |container| {
         container.cpu.quota.throttled_periods
     }),
-    ("container_memory_failcnt", "Number of memory usage hits limits", |container| container.memory.refused),
 ];
 
-const BYTES_OF_CONTAINERS: [Figure<ContainerUse, u64>; 3] = [
+/// What is read as it is: the first one counts, but cAdvisor's name of it doesn't say so.
+const GAUGES_OF_CONTAINERS: [Figure<ContainerUse, u64>; 4] = [
+    ("container_memory_failcnt", "Number of memory usage hits limits", |container| container.memory.refused),
     ("container_memory_working_set_bytes", "Current working set of the container in bytes", |container| {
         container.memory.used
     }),
@@ -70,7 +71,7 @@ impl Collector for WhatPodsUse {
         for (name, help, figure) in COUNTS_OF_CONTAINERS {
             of_containers(&mut encoder, &measured, name, help, |container| ConstCounter::new(figure(container)))?;
         }
-        for (name, help, figure) in BYTES_OF_CONTAINERS {
+        for (name, help, figure) in GAUGES_OF_CONTAINERS {
             of_containers(&mut encoder, &measured, name, help, |container| ConstGauge::new(whole(figure(container))))?;
         }
         let help = "Cumulative cpu time consumed by the pod in core-seconds";

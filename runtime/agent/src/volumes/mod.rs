@@ -149,13 +149,6 @@ impl Volumes {
         })
     }
 
-    /// Bytes of the node's disk that the emptyDir volumes of this pod take.
-    pub(crate) fn used(&self, pod: &Pod) -> u64 {
-        let own = volumes(pod.spec.as_ref()).filter(|volume| volume.empty_dir.is_some());
-        let on_disk = own.filter_map(|volume| self.made.get(&volume.name)).filter(|made| made.disk.is_some());
-        on_disk.filter_map(|made| usage::usage(&made.path).ok()).sum()
-    }
-
     /// Nothing is written to them any more once this returns.
     pub(crate) fn close(&self) {
         *self.closed.lock().unwrap_or_else(PoisonError::into_inner) = true;
