@@ -178,15 +178,21 @@ impl Driver {
         if !pods.is_empty() {
             self.node.spread_probes(self.now());
         }
-        for Restored { record, pod, base } in pods {
+        for Restored { record, pod, deletion, base } in pods {
             let uid = record.uid().clone();
             let logs = self.logs.of(&uid, &pod);
             let local = LocalPod::new(pod, base, &self.config.node_name, logs);
             self.ground.images.reserve(&uid, local.image_names().collect());
             self.metrics.take(&local.pod, self.ground.users.gives_range(&local.pod));
+            let (meta, spec) = (core_meta(&local.pod), Box::new(core_spec(&local.pod)));
+            let ends = record.is_ending() || deletion.is_some();
             self.pods.insert(uid.clone(), local);
-            let ends = record.is_ending();
             self.fact(Input::Restored { record: Box::new(record), after });
+            // What was asked for last may not be in its record, and is known before anything is begun.
+            if !ends && self.node.status(&uid).is_some() {
+                self.fact(Input::Applied { meta, spec });
+            }
+            deletion.into_iter().for_each(|deletion| self.fact(deletion));
             // Its address is its own before any new pod may look for one (TERM-11). That of one that has ended may be another pod's.
             let status = self.node.status(&uid).filter(|_| !ends);
             let ip = status.and_then(|status| status.pod_ips.first()?.parse().ok());

@@ -132,6 +132,8 @@ pub struct Restored {
     pub record: PodRecord,
     /// The object.
     pub pod: Pod,
+    /// What asks for its end, if anybody did and its record doesn't say so yet.
+    pub deletion: Option<Input>,
     /// The folder that its images are relative to.
     pub base: PathBuf,
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::husk::output;
-use crate::world::{PODS, World, restarts, shell};
+use crate::world::{PODS, World, is_ready, restarts, shell};
 
 // spec: TERM-11, STATE-04, NODE-04
 #[test]
@@ -78,6 +78,43 @@ fn a_deletion_goes_on_after_kill_9() {
     world.start();
     // Nothing of it runs any more, and nothing begins again.
     world.gone("web");
+}
+
+// spec: TERM-07, TERM-11
+#[test]
+fn what_was_asked_for_in_the_last_moment_is_done() {
+    let mut world = World::new(&[]);
+    let mut spec = shell("trap '' TERM; while true; do sleep 1; done");
+    spec["terminationGracePeriodSeconds"] = 600.into();
+    for n in 0..5 {
+        for name in [format!("changes-{n}"), format!("leaves-{n}")] {
+            world.create(&name, &spec);
+            world.running(&name);
+        }
+    }
+    let image = |pod: &serde_json::Value| pod["status"]["containerStatuses"][0]["image"].clone();
+    let change = |world: &World, name: &str| {
+        let mut pod = world.pod(name).expect("it is there");
+        pod["spec"]["containers"][0]["image"] = "alpine".into();
+        world.send("PUT", &format!("{PODS}/{name}"), &pod).ok();
+    };
+    for n in 0..5 {
+        change(&world, &format!("changes-{n}"));
+    }
+    world.kill();
+    world.start();
+    for n in 0..5 {
+        world.pod_until(&format!("changes-{n}"), |pod| image(pod) == "alpine" && is_ready(pod));
+    }
+    for n in 0..5 {
+        world.delete(&format!("leaves-{n}"));
+    }
+    world.kill();
+    world.start();
+    for n in 0..5 {
+        // Nothing of it is begun again, to end in its own time.
+        world.gone(&format!("leaves-{n}"));
+    }
 }
 
 // spec: TERM-07, PHASE-08

@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
 
-use super::pod_object::{self, State, is_from_file, key_of, uid_of};
+use super::pod_object::{self, State, is_from_file, is_leaving, key_of, uid_of};
 use crate::local::Restored;
 use crate::users::PODS as FOLDERS;
 use crate::view::ContainerView;
@@ -85,14 +85,17 @@ pub(super) async fn gather(
         if is_from_file(&object) {
             before.from_files.push(pod.clone());
         }
-        if record.is_leaving() && record.status().phase.is_terminal() {
+        // Its record may be from before that was asked for.
+        let is_news = is_leaving(&object) && !record.is_leaving() && !is_from_file(&object);
+        if (record.is_leaving() || is_news) && record.status().phase.is_terminal() {
             // What the node says of it may be no more than that it is gone, and somebody's finalizer keeps the object.
             show(objects, &record, (&pod, &object), wall).await;
         }
-        before.restored.push(Restored { record, pod, base: bases.of(&object) });
+        let deletion = is_news.then(|| pod_object::deletion(&object));
+        before.restored.push(Restored { record, pod, deletion, base: bases.of(&object) });
         before.objects.push(object);
     }
-    for object in by_uid.into_values().filter(|object| !object["metadata"]["deletionTimestamp"].is_null()) {
+    for object in by_uid.into_values().filter(|object| is_leaving(object)) {
         // The power went before a record of it was written, so that nothing was seen of it; or after its last one was dropped.
         let key = key_of(&object);
         if let Err(error) = objects.end(&key, &uid_of(&object).0).await {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use husk_api::{Wall, status_object};
 use husk_apiserver::{Key, PODS};
+use husk_core::Input;
 use husk_core::deletion::Deletion;
+use husk_core::disruption::Disruption;
 use husk_core::io::PodUid;
 use husk_core::reasons;
 use husk_core::status::{Condition, ConditionStatus, PodStatus};
@@ -80,11 +82,25 @@ pub(crate) fn conditions_of_clients(after: &Value, before: Option<&std::sync::Ar
 }
 
 /// Did the eviction API ask for its end? It says so with a condition.
-pub(crate) fn is_evicted(object: &Value) -> bool {
+fn is_evicted(object: &Value) -> bool {
     let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
     conditions
         .filter(|condition| condition["type"] == reasons::DISRUPTION_TARGET)
         .any(|condition| condition["reason"] == "EvictionByEvictionAPI")
+}
+
+/// Is it being deleted?
+pub(crate) fn is_leaving(object: &Value) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
+}
+
+/// Asks the node to end a pod that is being deleted. In full also if that began long ago: the node knows how much of it is over.
+pub(crate) fn deletion(object: &Value) -> Input {
+    let (pod, grace_seconds) = (uid_of(object), object["metadata"]["deletionGracePeriodSeconds"].as_i64());
+    match is_evicted(object) {
+        true => Input::Evict { pod, disruption: Disruption::EvictionByEvictionApi, grace_seconds },
+        false => Input::DeleteRequested { pod, grace_seconds },
+    }
 }
 
 /// Writes what the node says into an object. Returns false if it said so already.

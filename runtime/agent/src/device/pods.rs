@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use husk_apiserver::{Change, EventTimes, Key, Objects, PODS, Shared, StorageError};
 use husk_core::Input;
-use husk_core::disruption::Disruption;
 use husk_core::event::Event;
 use husk_core::io::PodUid;
 use serde_json::{Value, json};
@@ -19,7 +18,7 @@ use tokio::time::{Instant, sleep_until};
 use super::health::Health;
 use super::news::{News, OfPod};
 use super::node_events;
-use super::pod_object::{self, State, is_from_file, key_of, uid_of};
+use super::pod_object::{self, State, is_from_file, is_leaving, key_of, uid_of};
 use super::records::Records;
 use super::wall::WallClock;
 use crate::local::LocalNode;
@@ -207,14 +206,7 @@ impl Pods {
         }
         let grace = |object: &Shared| object["metadata"]["deletionGracePeriodSeconds"].as_i64();
         if is_leaving(object) && before.is_none_or(|before| !is_leaving(before) || grace(before) != grace(object)) {
-            // In full also if it began before the agent did: then the node knows how much of it is over.
-            let grace_seconds = grace(object);
-            if pod_object::is_evicted(object) {
-                let disruption = Disruption::EvictionByEvictionApi;
-                self.node.tell(Input::Evict { pod: uid, disruption, grace_seconds });
-            } else {
-                self.node.delete(&uid, grace_seconds);
-            }
+            self.node.tell(pod_object::deletion(object));
         }
     }
 
@@ -365,8 +357,4 @@ impl Known {
 /// Is nothing of it to be run, not even to its end?
 fn is_over(object: &Value) -> bool {
     object["metadata"]["deletionGracePeriodSeconds"] == 0
-}
-
-fn is_leaving(object: &Value) -> bool {
-    !object["metadata"]["deletionTimestamp"].is_null()
 }
