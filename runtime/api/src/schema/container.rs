@@ -168,12 +168,14 @@ pub(super) static CONTAINER_PORT: Object = object(
 );
 pub(super) static CONTAINER_RESIZE_POLICY: Object =
     object("ContainerResizePolicy", &[field("resourceName", Str), field("restartPolicy", Str)]);
+/// Resources of which limits are enforced.
+const LIMITS: &[&str] = &["cpu", "memory", "husk.dev/fuel"];
 pub(super) static RESOURCE_REQUIREMENTS: Object = object(
     "ResourceRequirements",
     &[
         field("claims", List(&Object(&RESOURCE_CLAIM))).warned("no devices are allocated"),
-        field("limits", Map(&Quantity)).only(&["memory"], Warned("only the limit of memory is enforced")),
-        field("requests", Map(&Quantity)).warned_alone("they are checked against limits but reserve nothing"),
+        field("limits", Map(&Quantity)).only(LIMITS, Warned("only the limits of cpu, memory and husk.dev/fuel are enforced")),
+        field("requests", Map(&Quantity)),
     ],
 );
 pub(super) static RESOURCE_CLAIM: Object = object("ResourceClaim", &[field("name", Str), field("request", Str)]);

@@ -52,7 +52,7 @@ pub(super) static POD_SPEC: Object = object(
         field("priorityClassName", Str).warned("there are no priority classes; an agent looks at `priority`"),
         field("readinessGates", List(&Object(&POD_READINESS_GATE))),
         field("resourceClaims", List(&Object(&POD_RESOURCE_CLAIM))).warned("no devices are allocated"),
-        field("resources", Object(&RESOURCE_REQUIREMENTS)).warned("only limits of containers are enforced"),
+        field("resources", Object(&RESOURCE_REQUIREMENTS)),
         field("restartPolicy", Str),
         field("runtimeClassName", Str).warned("there is one runtime"),
         field("schedulerName", Str).warned("the pod runs on this node").but(&["default-scheduler"]),
