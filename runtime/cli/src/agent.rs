@@ -24,6 +24,8 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(30);
 const SHUTDOWN_GRACE_CRITICAL: Duration = Duration::from_secs(10);
 /// `maxPods` where nothing is said.
 const MAX_PODS: u32 = 1_000;
+/// What is logged where `HUSK_LOG` doesn't say. wasmtime-wasi warns at each call that it doesn't have, which a guest can make without end.
+const DEFAULT_LOG: &str = "info,wasmtime_wasi=off";
 
 /// What `husk agent` is asked.
 #[derive(Args)]
@@ -86,7 +88,7 @@ impl Agent {
     }
 
     fn log(&self) {
-        let filter = tracing_subscriber::EnvFilter::try_from_env("HUSK_LOG").unwrap_or_else(|_| "info".into());
+        let filter = tracing_subscriber::EnvFilter::try_from_env("HUSK_LOG").unwrap_or_else(|_| DEFAULT_LOG.into());
         let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
         // It may be a file on the disk that is full, where a line about that would be one too many: that panics.
         let log = log.log_internal_errors(false);
