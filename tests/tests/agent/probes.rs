@@ -15,13 +15,6 @@ fn closed_port() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr()).expect("a port").port()
 }
 
-/// A container that is ready when this says so.
-fn probed(name: &str, mut action: Value) -> Value {
-    action["periodSeconds"] = 1.into();
-    let command = json!(["sleep", "1h"]);
-    json!({"name": name, "image": "busybox", "command": command, "readinessProbe": action})
-}
-
 fn get(server: SocketAddr, path: &str, more: &[(&str, &str)]) -> Value {
     let mut get = json!({"host": "127.0.0.1", "port": server.port(), "path": path});
     more.iter().for_each(|(name, value)| get[name] = (*value).into());
@@ -32,25 +25,17 @@ fn tcp(port: u16) -> Value {
     json!({"tcpSocket": {"host": "127.0.0.1", "port": port}})
 }
 
-fn create(world: &World, containers: &[Value]) {
-    world.create("probed", &json!({"terminationGracePeriodSeconds": 1, "containers": containers}));
+/// A pod that is ready when this says so. Each has its own: what a pod may say is bounded (NODE-02), and probes of a second say much.
+fn create(world: &World, name: &str, mut action: Value) {
+    action["periodSeconds"] = 1.into();
+    let container = json!({
+        "name": "app", "image": "busybox", "imagePullPolicy": "IfNotPresent", "command": ["sleep", "1h"], "readinessProbe": action,
+    });
+    world.create(name, &json!({"terminationGracePeriodSeconds": 1, "containers": [container]}));
 }
 
 fn ready(world: &mut World, name: &str, is_ready: bool) {
-    world.pod_until("probed", |pod| container(&pod["status"], name)["ready"] == is_ready);
-}
-
-/// What was said of a container's probe.
-fn event(world: &mut World, name: &str, reason: &str, says: &str) {
-    world.until(&format!("{reason} of {name}: {says}"), |world| {
-        let events = world.get("/api/v1/namespaces/default/events")?.ok();
-        let is_it = |event: &Value| {
-            event["involvedObject"]["fieldPath"] == format!("spec.containers{{{name}}}")
-                && event["reason"] == reason
-                && event["message"].as_str().is_some_and(|message| message.contains(says))
-        };
-        events["items"].as_array()?.iter().any(is_it).then_some(())
-    });
+    world.pod_until(name, |pod| container(&pod["status"], "app")["ready"] == is_ready);
 }
 
 const HTTPS: (&str, &str) = ("scheme", "HTTPS");
@@ -82,17 +67,19 @@ async fn http_in_all_its_versions_and_tcp() {
         ("no-http2", get(old.address, "/200", &[HTTP2]), "Readiness probe failed: Get "),
         ("nobody", tcp(closed), "connect: connection refused"),
     ];
-    let containers =
-        well.iter().map(|(name, action)| (name, action)).chain(ill.iter().map(|(name, action, _)| (name, action)));
-    create(&world, &containers.map(|(name, action)| probed(name, action.clone())).collect::<Vec<_>>());
+    for (name, action) in
+        well.iter().map(|(name, action)| (name, action)).chain(ill.iter().map(|(name, action, _)| (name, action)))
+    {
+        create(&world, name, action.clone());
+    }
     for (name, _) in &well {
         ready(&mut world, name, true);
     }
     for (name, _, says) in &ill {
-        event(&mut world, name, "Unhealthy", says);
+        world.event(name, "Unhealthy", says);
         ready(&mut world, name, false);
     }
-    event(&mut world, "away", "ProbeWarning", "Readiness probe warning: Probe terminated redirects");
+    world.event("away", "ProbeWarning", "Readiness probe warning: Probe terminated redirects");
     for (server, version) in
         [(&old, Version::HTTP_11), (&new, Version::HTTP_2), (&old_tls, Version::HTTP_11), (&new_tls, Version::HTTP_2)]
     {
@@ -102,7 +89,7 @@ async fn http_in_all_its_versions_and_tcp() {
     // A server that goes is missed, and one that comes back isn't any more.
     let address = new.address;
     drop(new);
-    event(&mut world, "http2", "Unhealthy", "connect: connection refused");
+    world.event("http2", "Unhealthy", "connect: connection refused");
     ready(&mut world, "http2", false);
     let _again = Server::start_at(address, Speaks::Http2).await;
     ready(&mut world, "http2", true);
@@ -119,31 +106,35 @@ async fn grpc_with_and_without_tls() {
         more.iter().for_each(|(name, value)| grpc[name] = (*value).into());
         json!({"grpc": grpc})
     };
-    let containers = [
-        ("whole", grpc(PLAIN, &[])),
-        ("part", grpc(PLAIN, &[("service", "part")])),
-        ("ill", grpc(PLAIN, &[("service", "ill")])),
-        ("tls", grpc(TLS, &[("mode", "TLS")])),
-        ("needs-tls", grpc(TLS, &[])),
-    ];
-    create(&world, &containers.map(|(name, action)| probed(name, action)));
-    // It asks the address of the pod, so that is where the servers are.
-    let pod = world.pod_until("probed", |pod| pod["status"]["podIP"].is_string());
-    let ip: Ipv4Addr = pod["status"]["podIP"].as_str().and_then(|ip| ip.parse().ok()).expect("an address");
-    let (_plain, reporter) = HealthService::start((ip, PLAIN).into(), Speaks::Http2).await;
-    reporter.set_service_status("part", ServingStatus::Serving).await;
-    reporter.set_service_status("ill", ServingStatus::NotServing).await;
-    let (_tls, _) = HealthService::start((ip, TLS).into(), Speaks::Tls(&["h2"])).await;
+    let mut servers = Vec::new();
+    for (name, action, port, speaks) in [
+        ("whole", grpc(PLAIN, &[]), PLAIN, Speaks::Http2),
+        ("part", grpc(PLAIN, &[("service", "part")]), PLAIN, Speaks::Http2),
+        ("ill", grpc(PLAIN, &[("service", "ill")]), PLAIN, Speaks::Http2),
+        ("tls", grpc(TLS, &[("mode", "TLS")]), TLS, Speaks::Tls(&["h2"])),
+        ("needs-tls", grpc(TLS, &[]), TLS, Speaks::Tls(&["h2"])),
+    ] {
+        create(&world, name, action);
+        // It asks the address of the pod, so that is where the server is.
+        let pod = world.pod_until(name, |pod| pod["status"]["podIP"].is_string());
+        let ip: Ipv4Addr = pod["status"]["podIP"].as_str().and_then(|ip| ip.parse().ok()).expect("an address");
+        let (server, reporter) = HealthService::start((ip, port).into(), speaks).await;
+        reporter.set_service_status("part", ServingStatus::Serving).await;
+        reporter.set_service_status("ill", ServingStatus::NotServing).await;
+        servers.push((server, reporter));
+    }
     for well in ["whole", "part", "tls"] {
         ready(&mut world, well, true);
     }
-    event(&mut world, "ill", "Unhealthy", "service unhealthy (responded with \"NOT_SERVING\")");
-    event(&mut world, "needs-tls", "Unhealthy", "timeout: failed to connect service");
+    world.event("ill", "Unhealthy", "service unhealthy (responded with \"NOT_SERVING\")");
+    world.event("needs-tls", "Unhealthy", "timeout: failed to connect service");
     for ill in ["ill", "needs-tls"] {
         ready(&mut world, ill, false);
     }
-    reporter.set_service_status("part", ServingStatus::NotServing).await;
+    for (_, reporter) in &servers {
+        reporter.set_service_status("part", ServingStatus::NotServing).await;
+        reporter.set_service_status("ill", ServingStatus::Serving).await;
+    }
     ready(&mut world, "part", false);
-    reporter.set_service_status("ill", ServingStatus::Serving).await;
     ready(&mut world, "ill", true);
 }
