@@ -11,6 +11,8 @@ use crate::verbs::WEB;
 
 /// Nothing takes so long.
 const STUCK: Duration = Duration::from_secs(60);
+/// Between two words.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// A container that answers what is typed.
 const ANSWERS: &str = r#"
@@ -141,17 +143,24 @@ fn who_detaches_leaves_the_container_as_it_was() {
         attach.wait().expect("killed");
     }
     assert_eq!(device.husk(&["logs", "answers"]).ok(), "up\ngot first\ngot second\n");
-    // Without an input it only shows what is said.
+    // Without an input it only shows what is said, from when it has connected on: somebody talks until it has.
     let mut watch = device.command(&["attach", "answers"]);
     let mut watch = watch.stdout(Stdio::piped()).spawn().expect("husk starts");
-    let talk = device.command(&["attach", "-i", "answers"]).stdin(Stdio::piped()).spawn();
+    let talk = device.command(&["attach", "-i", "answers"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
     let mut talk = talk.expect("husk starts");
-    talk.stdin.take().expect("piped").write_all(b"third\n").expect("it reads");
+    let mut stdin = talk.stdin.take().expect("piped");
+    let talking = thread::spawn(move || {
+        // Until the container has ended, and with it who reads.
+        while stdin.write_all(b"third\n").is_ok() {
+            thread::sleep(PAUSE);
+        }
+    });
     line_with(&mut watch, &["got third"]);
     device.husk(&["delete", "pod", "answers"]).ok();
     for mut child in [watch, talk] {
         assert!(child.wait().expect("it ends with the container").code().is_some());
     }
+    talking.join().expect("it ends with its reader");
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -161,14 +162,19 @@ fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     panic!("it never came: {what}");
 }
 
-/// Reads lines until one has that in it.
+/// Reads lines until one has that in it, for as long as [`until`] waits.
 #[track_caller]
 pub(crate) fn line_with(child: &mut Child, wanted: &[&str]) -> Vec<String> {
-    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    let output = BufReader::new(child.stdout.take().expect("piped"));
+    let (sender, lines) = channel();
+    // Nothing else can wait for a pipe and a clock.
+    thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    let deadline = Instant::now() + PAUSE * TRIES;
     let mut seen = Vec::new();
     for wanted in wanted {
         loop {
-            let line = lines.next().unwrap_or_else(|| panic!("no line with {wanted:?}: {seen:#?}"));
+            let line = lines.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+            let line = line.unwrap_or_else(|error| panic!("{error}: no line with {wanted:?}: {seen:#?}"));
             let is_it = line.contains(wanted);
             seen.push(line);
             if is_it {
