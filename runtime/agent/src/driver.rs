@@ -23,7 +23,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use self::disks::Disks;
-use self::sandboxes::remove;
+pub(crate) use self::sandboxes::remove;
 use crate::addresses::Addresses;
 use crate::clock::Clock;
 use crate::histories::Histories;

@@ -88,16 +88,31 @@ fn the_node_has_events_and_a_lease() {
 #[test]
 fn a_record_that_cannot_be_read_is_told_and_costs_no_other_pod() {
     let mut world = World::new(&[]);
-    world.create("web", &shell("sleep 100000"));
-    let before = world.running("web");
+    let keeps = |name: &str| {
+        let mut spec = shell("echo line >> /data/lines; cat /data/lines; sleep 100000");
+        spec["containers"][0]["volumeMounts"] = json!([{"name": "data", "mountPath": "/data"}]);
+        spec["volumes"] = json!([{"name": "data", "emptyDir": {}}]);
+        (name.to_owned(), spec)
+    };
+    for (name, spec) in ["web", "lost"].map(keeps) {
+        world.create(&name, &spec);
+    }
+    let (before, lost) = (world.running("web"), world.running("lost"));
+    world.until("it wrote", |world| world.written_by("lost", "app").filter(|log| log == "line\n"));
     world.kill();
     let boot = Boot { id: String::new(), uptime: Duration::ZERO };
     let opened = Store::open(&world.path("data/state.redb"), Options::new(boot)).expect("it opens");
-    opened.store.persist(opened.now, "of-nobody", vec![0xff; 9], Urgency::Soon);
+    let lost_uid = lost["metadata"]["uid"].as_str().expect("a uid");
+    for uid in ["of-nobody", lost_uid] {
+        opened.store.persist(opened.now, uid, vec![0xff; 9], Urgency::Soon);
+    }
     opened.store.close(opened.now).expect("written");
     world.start();
     world.event("edge-7", "StateUnreadable", "pod of-nobody: ");
     assert_eq!(world.running("web")["metadata"]["uid"], before["metadata"]["uid"]);
+    // It begins anew, and has what it wrote: its volumes go with its object.
+    assert_eq!(world.running("lost")["metadata"]["uid"], lost["metadata"]["uid"]);
+    world.until("it has its volume", |world| world.written_by("lost", "app").filter(|log| log == "line\nline\n"));
 }
 
 /// A sample: its labels and its value.

@@ -167,3 +167,43 @@ fn a_state_that_is_garbage_is_set_aside_and_pods_from_files_run() {
         201
     );
 }
+
+// spec: NODE-04
+#[test]
+fn a_state_that_is_garbage_costs_no_pod_from_a_file_its_volumes() {
+    let mut world = World::new(&[]);
+    let script = "for v in disk memory; do echo $v >> /$v/kept; cat /$v/kept; done; sleep 1000";
+    let with_volumes =
+        MANIFEST.replace("sh, -c, sleep 1000]", &format!("sh, -c, {script:?}]")).replace("busybox,", MOUNTS);
+    write(&world, "beacon.yaml", &format!("{with_volumes}{VOLUMES}"));
+    world.create("web", &shell("sleep 1000"));
+    let (web, beacon) = (world.running("web"), world.running("beacon-edge-7"));
+    let says = |world: &mut World, wanted: &str| {
+        world.until(wanted, |world| world.written_by("beacon-edge-7", "app").filter(|log| log == wanted));
+    };
+    says(&mut world, "disk\nmemory\n");
+    world.kill();
+    // The disk of the manifests comes late as well, and the agent is started again before it does.
+    let (folder, away) = (world.path("manifests"), world.path("away"));
+    std::fs::rename(&folder, &away).expect("renamed");
+    std::fs::write(world.path("data/state.redb"), [0x5a; 70_000]).expect("written");
+    for _ in 0..2 {
+        world.start();
+        world.event("edge-7", "FailedValidation", "can't list the folder of static pods");
+        world.kill();
+    }
+    world.start();
+    std::fs::rename(&away, &folder).expect("renamed");
+    let after = world.running("beacon-edge-7");
+    assert_eq!(beacon["metadata"]["uid"], after["metadata"]["uid"]);
+    says(&mut world, "disk\ndisk\nmemory\nmemory\n");
+    // Of what nobody names nothing stays.
+    let left = world.path("data/pods").join(web["metadata"]["uid"].as_str().expect("a uid"));
+    world.until("it is removed", |_| (!left.exists()).then_some(()));
+}
+
+const MOUNTS: &str = "busybox, volumeMounts: [{name: disk, mountPath: /disk}, {name: memory, mountPath: /memory}],";
+const VOLUMES: &str = "  volumes:
+  - {name: disk, emptyDir: {}}
+  - {name: memory, emptyDir: {medium: Memory}}
+";

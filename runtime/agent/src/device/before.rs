@@ -11,12 +11,13 @@ use husk_core::Instant;
 use husk_core::io::PodUid;
 use husk_core::reasons;
 use husk_core::record::PodRecord;
-use husk_store::Store;
+use husk_store::{Store, Unreadable};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::Value;
 
 use super::pod_object::{self, State, is_from_file, is_leaving, key_of, uid_of};
+use crate::driver::remove;
 use crate::local::Restored;
 use crate::users::PODS as FOLDERS;
 use crate::view::ContainerView;
@@ -31,6 +32,8 @@ pub(super) struct Before {
     pub(super) objects: Vec<Shared>,
     /// Those of them that come from files.
     pub(super) from_files: Vec<Pod>,
+    /// Folders of pods of which nothing is known. A manifest may name one of them still: the state may have been set aside.
+    pub(super) leftovers: Vec<PathBuf>,
 }
 
 /// The folders that images of pods are relative to.
@@ -54,6 +57,7 @@ pub(super) async fn gather(
     store: &Store,
     now: Instant,
     records: Vec<PodRecord>,
+    unreadable: &[Unreadable],
     bases: Bases<'_>,
     wall: &Wall,
 ) -> Before {
@@ -66,17 +70,25 @@ pub(super) async fn gather(
     };
     let mut by_uid: HashMap<PodUid, Shared> = page.items.into_iter().map(|object| (uid_of(&object), object)).collect();
     let mut before = Before::default();
+    // A pod keeps its volumes for as long as something says that it goes on: its record, readable or not, or its object.
+    let of_records = records.iter().map(|record| record.uid().clone());
+    let mut used: HashSet<PodUid> = unreadable.iter().map(|record| PodUid::from(&*record.uid)).collect();
+    used.extend(of_records.filter(|uid| by_uid.contains_key(uid)));
+    used.extend(by_uid.iter().filter(|(_, object)| !is_leaving(object)).map(|(uid, _)| uid.clone()));
     for record in records {
         let uid = record.uid().clone();
         let object = by_uid.remove(&uid);
         let pod = object.as_ref().and_then(|object| serde_json::from_value::<Pod>(Value::clone(object)).ok());
         let (Some(object), Some(pod)) = (object, pod) else {
-            // Its object is gone, and nothing of it runs any more: what is left is its folder, which goes below.
+            // Its object is gone or of no use, and nothing of it runs any more.
             store.forget(now, &uid.0);
             continue;
         };
         if was_shut_down(&record, &pod) {
             store.forget(now, &uid.0);
+            used.remove(&uid);
+            // One from a file has the same uid once more.
+            places(bases.data_dir).for_each(|place| remove(&place.join(&*uid.0)));
             if let Err(error) = begin_anew(objects, &object).await {
                 tracing::error!(pod = %uid, %error, "a pod that the node's shutdown ended can't begin anew");
             }
@@ -95,15 +107,17 @@ pub(super) async fn gather(
         before.restored.push(Restored { record, pod, deletion, base: bases.of(&object) });
         before.objects.push(object);
     }
-    for object in by_uid.into_values().filter(|object| is_leaving(object)) {
+    for (uid, object) in by_uid.into_iter().filter(|(_, object)| is_leaving(object)) {
         // The power went before a record of it was written, so that nothing was seen of it; or after its last one was dropped.
+        store.forget(now, &uid.0);
+        used.remove(&uid);
         let key = key_of(&object);
-        if let Err(error) = objects.end(&key, &uid_of(&object).0).await {
+        if let Err(error) = objects.end(&key, &uid.0).await {
             tracing::error!(pod = key.name, %error, "a pod that was deleted can't be removed yet");
         }
         before.objects.push(object);
     }
-    remove_leftovers(bases.data_dir, &before.restored);
+    before.leftovers = places(bases.data_dir).flat_map(|place| leftovers(&place, &used)).collect();
     before
 }
 
@@ -145,17 +159,14 @@ async fn begin_anew(objects: &Objects, object: &Shared) -> Result<(), StorageErr
     objects.create(&key, new).await.map(drop)
 }
 
-/// Folders of pods that are no more.
-fn remove_leftovers(data_dir: &Path, restored: &[Restored]) {
-    let used: HashSet<&OsStr> = restored.iter().map(|pod| OsStr::new(&*pod.record.uid().0)).collect();
-    let places = [Some(data_dir.join(FOLDERS)), Memory::of(data_dir).pods()];
-    for place in places.into_iter().flatten() {
-        for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
-            if !used.contains(&*entry.file_name())
-                && let Err(error) = husk_engine::remove_tree(&entry.path())
-            {
-                tracing::warn!(folder = %entry.path().display(), %error, "can't remove what is left of a pod");
-            }
-        }
-    }
+/// Where pods have their folders.
+fn places(data_dir: &Path) -> impl Iterator<Item = PathBuf> {
+    [Some(data_dir.join(FOLDERS)), Memory::of(data_dir).pods()].into_iter().flatten()
+}
+
+/// Folders that are not of these pods.
+fn leftovers(place: &Path, used: &HashSet<PodUid>) -> Vec<PathBuf> {
+    let used: HashSet<&OsStr> = used.iter().map(|uid| OsStr::new(&*uid.0)).collect();
+    let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
+    entries.filter(|entry| !used.contains(&*entry.file_name())).map(|entry| entry.path()).collect()
 }

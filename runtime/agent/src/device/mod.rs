@@ -45,6 +45,7 @@ use self::references::StoredReferences;
 use self::storage::StoreStorage;
 use self::wall::WallClock;
 use crate::clock::{self, Clock};
+use crate::driver::remove;
 use crate::images::{ImageTable, ImagesConfig};
 use crate::local::{AgentConfig, AgentError, Continuation, LocalNode};
 use crate::notice::Notice;
@@ -172,7 +173,7 @@ impl Device {
             health.store.failed(error);
         }
         let mut remarks = node_events::of_start(&opened, &config.node.node_name, &clock::boot().id);
-        let Opened { store, now, interruption, records: of_before, .. } = opened;
+        let Opened { store, now, interruption, records: of_before, unreadable, .. } = opened;
         let (store, clock) = (Arc::new(store), Clock::starting_at(now));
         let storage = Arc::new(StoreStorage::new(store.clone(), clock, version.clone(), health.clone()));
         // Events are many, small and soon forgotten; a lease is written every ten seconds.
@@ -182,7 +183,7 @@ impl Device {
         let wall = Arc::new(WallClock::new(clock));
         let manifests = config.static_pods.as_ref().map(|from| &*from.folder);
         let bases = Bases { data_dir: &data_dir, manifests };
-        let before = before::gather(&objects, &store, now, of_before, bases, &wall.now()).await;
+        let before = before::gather(&objects, &store, now, of_before, &unreadable, bases, &wall.now()).await;
 
         let references = Arc::new(StoredReferences::new(store.clone()));
         let keeper = Arc::new(Records::new(store.clone(), clock, health.clone()));
@@ -229,7 +230,7 @@ impl Device {
         tasks.spawn(named("the references", references.follow(objects.clone())));
         let static_pods = match config.static_pods {
             Some(from) => {
-                let static_pods = StaticPods::go_on(from, node.clone(), before.from_files);
+                let static_pods = StaticPods::go_on(from, node.clone(), before.from_files, before.leftovers);
                 let telling = manifests::tell(static_pods.problems(), objects, node.node_name().to_owned());
                 tasks.spawn(named("the manifests", telling));
                 Some(static_pods)
@@ -239,6 +240,7 @@ impl Device {
                     let uid = pod.metadata.uid.as_deref().unwrap_or_default();
                     node.delete(&uid.into(), None);
                 });
+                before.leftovers.iter().for_each(|folder| remove(folder));
                 None
             }
         };

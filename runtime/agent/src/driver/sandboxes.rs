@@ -152,7 +152,7 @@ impl Driver {
 }
 
 /// What of a pod is on the disk goes.
-pub(super) fn remove(folder: &Path) {
+pub(crate) fn remove(folder: &Path) {
     if let Err(error) = husk_engine::remove_tree(folder)
         && error.kind() != std::io::ErrorKind::NotFound
     {

@@ -88,6 +88,11 @@ impl Folder {
         &self.wanted
     }
 
+    /// Was it listed, and every file in it read and taken? Only then no other pod can be in it.
+    pub(super) fn is_known(&self) -> bool {
+        self.unreadable.is_none() && self.files.values().all(|file| file.stamp.is_some() && file.problems.is_empty())
+    }
+
     /// Looks what is there. False if something hasn't come to rest and is to be looked at again.
     pub(super) fn list(&mut self, now: Instant, clock: SystemTime) -> bool {
         let entries = match fs::read_dir(&self.path).and_then(Iterator::collect::<Result<Vec<_>, _>>) {

@@ -13,6 +13,7 @@ mod manifest;
 mod problem;
 
 use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -28,6 +29,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use self::folder::Folder;
 use self::manifest::{Identity, StaticPod};
+use crate::driver::remove;
 use crate::local::LocalNode;
 use crate::notice::Notice;
 
@@ -69,11 +71,12 @@ pub struct StaticPods {
 impl StaticPods {
     /// Runs what is in the folder on a node.
     pub fn start(config: StaticPodsConfig, node: Arc<LocalNode>) -> Self {
-        Self::go_on(config, node, Vec::new())
+        Self::go_on(config, node, Vec::new(), Vec::new())
     }
 
     /// The same, where the node has pods of the folder already, from before the agent started: who isn't there any more ends.
-    pub fn go_on(config: StaticPodsConfig, node: Arc<LocalNode>, pods: Vec<Pod>) -> Self {
+    /// `leftovers` are folders of pods that may be pods of the folder, and go if they aren't.
+    pub fn go_on(config: StaticPodsConfig, node: Arc<LocalNode>, pods: Vec<Pod>, leftovers: Vec<PathBuf>) -> Self {
         let look = Arc::new(Notify::new());
         let (report, problems) = watch::channel(Vec::new());
         let running: BTreeMap<Identity, StaticPod> =
@@ -89,6 +92,7 @@ impl StaticPods {
             running,
             listed: false,
             leaving: HashSet::new(),
+            leftovers,
         };
         Self { task: tokio::spawn(keeper.keep()), look, problems }
     }
@@ -130,6 +134,8 @@ struct Keeper {
     listed: bool,
     /// What was asked to end and is still there: its uid can't be used again before it is gone.
     leaving: HashSet<PodUid>,
+    /// Folders of pods of before that nobody has named yet.
+    leftovers: Vec<PathBuf>,
 }
 
 impl Keeper {
@@ -180,7 +186,24 @@ impl Keeper {
         (self.folder, self.listed) = (Some(folder), true);
         self.tell(problems);
         self.reconcile();
+        if settled {
+            self.remove_leftovers().await;
+        }
         Instant::now() + if settled { self.config.check } else { self.config.settle }
+    }
+
+    /// Removes what is left of pods that no manifest names, once all manifests are known: a pod keeps its volumes whatever became of
+    /// the state. None of them comes meanwhile, since that is decided here.
+    async fn remove_leftovers(&mut self) {
+        let Some(folder) = self.folder.as_ref().filter(|folder| folder.is_known()) else { return };
+        let mut leftovers = std::mem::take(&mut self.leftovers);
+        if leftovers.is_empty() {
+            return;
+        }
+        let named: HashSet<&OsStr> = folder.wanted().values().map(|pod| OsStr::new(&*pod.uid.0)).collect();
+        leftovers.retain(|left| left.file_name().is_none_or(|name| !named.contains(name)));
+        // Should it break off, the next start does the rest.
+        let _ = tokio::task::spawn_blocking(move || leftovers.iter().for_each(|folder| remove(folder))).await;
     }
 
     fn tell(&self, problems: Vec<ManifestProblem>) {
