@@ -254,7 +254,13 @@ impl Driver {
                 self.ground.images.reserve(&PodUid::from(meta.uid.as_str()), local.image_names().collect());
                 match self.pods.entry(PodUid::from(meta.uid.as_str())) {
                     Entry::Occupied(known) => {
-                        known.into_mut().update(*local);
+                        let known = known.into_mut();
+                        let file = local.file().filter(|file| known.file() != Some(file)).map(str::to_owned);
+                        known.update(*local);
+                        if let Some(file) = file {
+                            let pod = PodUid::from(meta.uid.as_str());
+                            self.tell(Notice::Moved { at: self.now(), pod, file });
+                        }
                         // Labels and annotations may be in files of its volumes.
                         self.update_volumes();
                     }

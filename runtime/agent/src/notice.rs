@@ -33,6 +33,15 @@ pub enum Notice {
         /// What the status doesn't say, by container.
         views: Arc<[ContainerView]>,
     },
+    /// The pod is from a file that is called otherwise now.
+    Moved {
+        /// When.
+        at: Instant,
+        /// Which pod.
+        pod: PodUid,
+        /// The name of the file.
+        file: String,
+    },
     /// The pod object is gone. Something of the pod may still run.
     Gone {
         /// When.

@@ -15,6 +15,7 @@ use crate::debugging::ephemeral_containers;
 use crate::images::Found;
 use crate::sandbox::Sandbox;
 use crate::start::{Start, Target};
+use crate::static_pods::FILE;
 use crate::upkeep::Kept;
 
 /// A pod on this node.
@@ -85,6 +86,11 @@ impl LocalPod {
         let mut pod = new.pod;
         Arc::make_mut(&mut pod).status.clone_from(&self.pod.status);
         (self.pod, self.ephemeral, self.base, self.logs) = (pod, new.ephemeral, new.base, new.logs);
+    }
+
+    /// The file that it comes from, if it comes from one.
+    pub(crate) fn file(&self) -> Option<&str> {
+        file(&self.pod)
     }
 
     /// Address and volumes are there: the pod can be asked for its address from now on.
@@ -162,6 +168,11 @@ impl LocalPod {
             target,
         })
     }
+}
+
+/// The file that a pod comes from, if it comes from one.
+pub(crate) fn file(pod: &Pod) -> Option<&str> {
+    pod.metadata.annotations.as_ref()?.get(FILE).map(String::as_str)
 }
 
 /// The init and app containers of a pod, in this order. Those that are ephemeral are no `Container`s.

@@ -200,10 +200,13 @@ fn of_the_pods_that_have_ended_the_oldest_go_first() {
     }
 }
 
+const MARKS: [&str; 4] =
+    ["kubernetes.io/config.source", "kubernetes.io/config.mirror", "kubernetes.io/config.hash", "husk.dev/config.file"];
+
 #[test]
 fn a_client_makes_no_pod_that_comes_from_a_file() {
     let mut world = World::new(&[]);
-    for mark in ["kubernetes.io/config.source", "kubernetes.io/config.mirror"] {
+    for mark in MARKS {
         let mut pod = named("web", &shell("sleep 1000"));
         pod["metadata"]["annotations"] = json!({mark: "file"});
         let refused = world.send("POST", PODS, &pod);
@@ -212,7 +215,7 @@ fn a_client_makes_no_pod_that_comes_from_a_file() {
     }
     world.create("web", &shell("sleep 1000"));
     let pod = world.running("web");
-    for mark in ["kubernetes.io/config.source", "kubernetes.io/config.mirror"] {
+    for mark in MARKS {
         let change = json!({"metadata": {"annotations": {mark: "file"}}});
         assert_eq!(world.send("PATCH", &format!("{PODS}/web"), &change).code, 422);
     }

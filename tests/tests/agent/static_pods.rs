@@ -140,6 +140,28 @@ fn a_file_that_can_not_be_read_when_the_agent_begins_again_ends_no_pod() {
     assert_eq!(uid(&world.running("broken-edge-7")), broken);
 }
 
+// spec: META-12
+#[test]
+fn a_file_that_gets_another_name_is_known_by_it() {
+    let mut world = World::new(&[]);
+    write(&world, "old.yaml", MANIFEST);
+    let first = world.running("beacon-edge-7");
+    let [old, new] = ["old.yaml", "new.yaml"].map(|name| world.path("manifests").join(name));
+    std::fs::rename(old, new).expect("renamed");
+    let moved =
+        world.pod_until("beacon-edge-7", |pod| pod["metadata"]["annotations"]["husk.dev/config.file"] == "new.yaml");
+    for field in ["uid", "creationTimestamp", "generation"] {
+        assert_eq!(moved["metadata"][field], first["metadata"][field]);
+    }
+    assert_eq!(moved["status"]["containerStatuses"], first["status"]["containerStatuses"]);
+    // It is there, whatever is in it when the agent begins again.
+    write(&world, "new.yaml", "kind: Pod\nspec: {");
+    world.kill();
+    world.start();
+    world.event("beacon-edge-7", "FailedValidation", "new.yaml");
+    assert_eq!(world.running("beacon-edge-7")["metadata"]["uid"], first["metadata"]["uid"]);
+}
+
 // spec: NODE-04
 #[test]
 fn a_state_that_is_garbage_is_set_aside_and_pods_from_files_run() {

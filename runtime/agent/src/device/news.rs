@@ -31,6 +31,8 @@ pub(super) struct News {
 pub(super) struct OfPod {
     pub(super) state: Option<State>,
     pub(super) events: Vec<Arc<Event>>,
+    /// It is from a file that is called otherwise now.
+    pub(super) file: Option<String>,
     pub(super) is_gone: bool,
     pub(super) is_forgotten: bool,
     /// It waits for its record until then, or for a disk that refused it.
@@ -44,6 +46,7 @@ impl News {
         match notice {
             Notice::Event { event, .. } => self.of(event.pod.clone()).events.push(event),
             Notice::Status { pod, status, views, deletion, .. } => self.state(&pod, State { status, views, deletion }),
+            Notice::Moved { pod, file, .. } => self.moved(&pod, file),
             Notice::Gone { pod, .. } => self.of(pod).is_gone = true,
             Notice::Forgotten { pod, .. } => self.of(pod).is_forgotten = true,
             Notice::Node { kind, reason, message, .. } => self.of_node.push((kind, reason, message)),
@@ -54,6 +57,11 @@ impl News {
     /// A pod is like this now.
     pub(super) fn state(&mut self, pod: &PodUid, state: State) {
         self.of(pod.clone()).state = Some(state);
+    }
+
+    /// A pod is from this file now.
+    pub(super) fn moved(&mut self, pod: &PodUid, file: String) {
+        self.of(pod.clone()).file = Some(file);
     }
 
     /// Nobody has heard of its end.
@@ -105,11 +113,19 @@ impl News {
 impl OfPod {
     fn new() -> Self {
         let until = Instant::now() + PATIENCE;
-        Self { state: None, events: Vec::new(), is_gone: false, is_forgotten: false, until, was_refused: false }
+        Self {
+            state: None,
+            events: Vec::new(),
+            file: None,
+            is_gone: false,
+            is_forgotten: false,
+            until,
+            was_refused: false,
+        }
     }
 
     /// Is there more to do than to show something?
     pub(super) fn needs_disk(&self) -> bool {
-        self.is_gone || self.is_forgotten
+        self.file.is_some() || self.is_gone || self.is_forgotten
     }
 }

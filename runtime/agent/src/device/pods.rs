@@ -21,8 +21,10 @@ use super::node_events;
 use super::pod_object::{self, State, is_from_file, is_leaving, key_of, uid_of};
 use super::records::Records;
 use super::wall::WallClock;
-use crate::local::LocalNode;
+use crate::local::{LocalNode, PodState};
 use crate::notice::Notice;
+use crate::pod::file;
+use crate::static_pods::FILE;
 
 /// After a failure that might repeat itself.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -142,13 +144,18 @@ impl Pods {
                 self.heard.state(&state.uid, shown);
             }
         }
-        let there: HashMap<&PodUid, bool> = states.iter().map(|state| (&state.uid, state.status.is_some())).collect();
+        let there: HashMap<&PodUid, &PodState> = states.iter().map(|state| (&state.uid, state)).collect();
         let of_objects: HashSet<PodUid> = objects.iter().map(|object| uid_of(object)).collect();
         self.known.retain(|uid, _| there.contains_key(uid) || of_objects.contains(uid));
         for object in objects {
             let uid = uid_of(object);
-            let is_there = there.get(&uid).copied().unwrap_or(false);
+            let state = there.get(&uid);
+            let is_there = state.is_some_and(|state| state.status.is_some());
             let is_static = self.known.get(&uid).is_some_and(|known| known.is_static);
+            let file = state.and_then(|state| file(&state.pod));
+            if let Some(file) = file.filter(|file| is_static && object["metadata"]["annotations"][FILE] != *file) {
+                self.heard.moved(&uid, file.to_owned());
+            }
             if !is_there && (is_static || is_leaving(object)) {
                 self.heard.missed(&uid, !there.contains_key(&uid));
             }
@@ -250,6 +257,10 @@ impl Pods {
         if let Some(state) = news.state.take() {
             self.write_status(uid, &state).await?;
         }
+        if let Some(file) = &news.file {
+            self.write_file(uid, file).await?;
+            news.file = None;
+        }
         // Events first: their pod may be gone in the next moment.
         for event in std::mem::take(&mut news.events) {
             self.write_event(&event).await?;
@@ -286,6 +297,19 @@ impl Pods {
         let written = self.objects.update(&known.key, |object| {
             uid_of(object) == *uid && pod_object::show(object, state, known.is_static, &wall)
         });
+        written.await.map(drop)
+    }
+
+    /// Who begins again knows by it whose pod it is while the file can't be read.
+    async fn write_file(&self, uid: &PodUid, file: &str) -> Result<(), StorageError> {
+        let Some(known) = self.known.get(uid).filter(|known| known.is_static) else { return Ok(()) };
+        let is_new = |object: &mut Value| {
+            let known = &mut object["metadata"]["annotations"][FILE];
+            let is_new = *known != file;
+            *known = file.into();
+            is_new
+        };
+        let written = self.objects.update(&known.key, |object| uid_of(object) == *uid && is_new(object));
         written.await.map(drop)
     }
 

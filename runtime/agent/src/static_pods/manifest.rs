@@ -53,6 +53,15 @@ impl StaticPod {
         Some(self.pod.metadata.annotations.as_ref()?.get(FILE)?.into())
     }
 
+    /// The same pod, as if it were from the file of another one: nothing else of it changes.
+    pub(super) fn moved(mut self, to: &Self) -> Self {
+        let file = to.pod.metadata.annotations.as_ref().and_then(|annotations| annotations.get(FILE));
+        if let Some(file) = file {
+            self.pod.metadata.annotations.get_or_insert_default().insert(FILE.into(), file.clone());
+        }
+        self
+    }
+
     /// From the object that was kept of it.
     pub(super) fn of_mirror(pod: Pod) -> Option<Self> {
         let meta = &pod.metadata;
@@ -162,7 +171,7 @@ fn digest(node_name: &str, namespace: &str, name: &str, pod: &Value) -> String {
 const CONTENT: &str = "kubernetes.io/config.hash";
 
 /// The annotation with the name of the file: an agent that begins again knows whose pod it is while the file can't be read.
-const FILE: &str = "husk.dev/config.file";
+pub(crate) const FILE: &str = "husk.dev/config.file";
 
 /// Says of a pod that it comes from a file, as upstream does.
 fn mark(pod: &mut Pod, uid: &str, content: &str) {

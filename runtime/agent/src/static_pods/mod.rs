@@ -33,6 +33,7 @@ use crate::driver::remove;
 use crate::local::LocalNode;
 use crate::notice::Notice;
 
+pub(crate) use self::manifest::FILE;
 pub use self::problem::{ManifestProblem, PodName};
 
 /// So many problems are logged at once. All of them are in [`StaticPods::problems`].
@@ -239,10 +240,15 @@ impl Keeper {
             self.running.remove(&identity);
         }
         for (identity, pod) in wanted {
-            let runs = self.running.get(identity).is_some_and(|running| running.content == pod.content);
-            if !runs && !self.leaving.contains(&pod.uid) {
+            let pod = match self.running.get(identity).filter(|running| running.content == pod.content) {
+                Some(running) if running.file() == pod.file() => continue,
+                // Only its file is called otherwise. The pod goes on, and is that file's from now on.
+                Some(running) => running.clone().moved(pod),
+                None => pod.clone(),
+            };
+            if !self.leaving.contains(&pod.uid) {
                 self.node.apply(pod.pod.clone(), self.config.folder.clone());
-                self.running.insert(identity.clone(), pod.clone());
+                self.running.insert(identity.clone(), pod);
             }
         }
     }

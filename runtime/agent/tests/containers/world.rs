@@ -187,7 +187,11 @@ async fn report(node: Arc<LocalNode>, objects: Objects, keys: Keys) {
                 objects.update(&key(&pod), change).await.expect("memory");
             }
             Notice::Gone { pod, .. } => objects.remove(&key(&pod), &pod.0).await.expect("memory"),
-            Notice::Event { .. } | Notice::Forgotten { .. } | Notice::Node { .. } | Notice::ShutDown { .. } => {}
+            Notice::Event { .. }
+            | Notice::Moved { .. }
+            | Notice::Forgotten { .. }
+            | Notice::Node { .. }
+            | Notice::ShutDown { .. } => {}
         }
     }
 }

@@ -229,7 +229,7 @@ impl Session {
             Notice::Event { at, event } => (at, event.pod.clone(), What::Event(event)),
             Notice::Status { at, pod, status, views, .. } => (at, pod, What::Status(status, views)),
             Notice::Gone { at, pod } => (at, pod, What::Gone),
-            Notice::Forgotten { .. } | Notice::Node { .. } | Notice::ShutDown { .. } => return,
+            Notice::Moved { .. } | Notice::Forgotten { .. } | Notice::Node { .. } | Notice::ShutDown { .. } => return,
         };
         // What a container wrote comes before what became of it.
         self.show_lines(Some(at.since_epoch()));

@@ -3,8 +3,10 @@
 use husk_api::{ErrorKind, FieldError};
 use serde_json::Value;
 
-/// Annotations that say that a pod comes from a file. Who sees one runs nothing for the object: its pod runs already.
-const MARKS: [&str; 2] = ["kubernetes.io/config.source", "kubernetes.io/config.mirror"];
+/// Annotations that say that a pod comes from a file, and which version of which. Who sees one of the first two runs nothing for the
+/// object: its pod runs already. By the others the node knows a pod from a file again when it begins again.
+const MARKS: [&str; 4] =
+    ["kubernetes.io/config.source", "kubernetes.io/config.mirror", "kubernetes.io/config.hash", "husk.dev/config.file"];
 
 /// A client's pod is none.
 pub(super) fn created(new: &Value) -> Vec<FieldError> {
