@@ -3,12 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::json;
 
 use crate::static_pods::{MANIFEST, write};
 use crate::world::{PODS, World, restarts, shell};
 
+/// More than two looks at the disks of volumes.
+const VOLUMES_LOOKED_AT: Duration = Duration::from_secs(12);
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 /// Begins a command for which the folder that `HUSK_TEST_PLACE` names is read-only, and for nobody else.
 const READ_ONLY: &[&str] = &[
@@ -115,10 +118,19 @@ fn a_disk_that_becomes_read_only_ends_no_pod_and_loses_nothing() {
     let Some(disk) = Disk::new(&world) else { return };
     world.start();
     write(&world, "beacon.yaml", MANIFEST);
-    world.create("web", &shell("while true; do echo tick; sleep 0.2; done"));
+    let mut spec = shell("echo line >> /data/lines; while true; do echo tick; sleep 0.2; done");
+    spec["containers"][0]["volumeMounts"] =
+        json!([{"name": "data", "mountPath": "/data"}, {"name": "host", "mountPath": "/host"}]);
+    spec["volumes"] = json!([
+        {"name": "data", "emptyDir": {}},
+        {"name": "host", "hostPath": {"path": world.data.join("host"), "type": "DirectoryOrCreate"}},
+    ]);
+    world.create("web", &spec);
     let (web, beacon) = (world.running("web"), world.running("beacon-edge-7"));
     let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}, "data": {"a": "1"}});
     world.send("POST", CONFIG_MAPS, &config).ok();
+    // What a guest writes is its own to sync: here it was written long ago.
+    assert!(done(Command::new("sync").arg("-f").arg(&world.data)));
     disk.fail();
     // What is asked for is refused with the reason, and nobody is told that all is well.
     let mut late = config.clone();
@@ -131,6 +143,10 @@ fn a_disk_that_becomes_read_only_ends_no_pod_and_loses_nothing() {
     assert!(answer.body.contains("[-]store failed") && answer.body.contains("Read-only file system"), "{answer:?}");
     assert_eq!(world.get("/livez").expect("an answer").code, 200);
     assert_eq!(world.get(&format!("{CONFIG_MAPS}/late")).expect("an answer").code, 404);
+    // Without anybody who writes as well.
+    world.event("edge-7", "StateNotWritten", "Read-only file system");
+    // So long at most until a disk of a volume counts as failed.
+    std::thread::sleep(VOLUMES_LOOKED_AT);
     let ticks = |world: &World| world.written_by("web", "app").map_or(0, |log| log.lines().count());
     let before = ticks(&world);
     world.until("it still runs", |world| (ticks(world) > before + 5).then_some(()));
@@ -146,6 +162,9 @@ fn a_disk_that_becomes_read_only_ends_no_pod_and_loses_nothing() {
         assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
         assert_eq!(after["status"]["podIP"], before["status"]["podIP"]);
     }
+    let uid = web["metadata"]["uid"].as_str().expect("a uid");
+    let lines = fs::read_to_string(world.data.join(format!("pods/{uid}/volumes/data/lines"))).expect("its volume");
+    assert_eq!(lines.lines().count(), 2, "one of each life");
     let kept = world.get(&format!("{CONFIG_MAPS}/kept")).expect("an answer").ok();
     assert_eq!(kept["data"]["a"], "1");
     world.send("POST", CONFIG_MAPS, &late).ok();

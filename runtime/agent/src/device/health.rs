@@ -1,14 +1,18 @@
 //! How the agent is: what `/livez` and `/readyz` look at.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use husk_apiserver::Check;
+use husk_core::event::EventKind;
 use husk_store::{Batch, DiskError, Store};
 
+use super::node_events::Remark;
 use crate::clock::Clock;
 use crate::local::LocalNode;
+use crate::volumes::is_read_only;
 
 /// A node that takes longer for a turn hangs.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -19,7 +23,11 @@ const TRY: &str = "health.try";
 
 /// Whether the store can be written.
 #[derive(Debug, Default)]
-pub(crate) struct StoreHealth(Mutex<Option<Trouble>>);
+pub(crate) struct StoreHealth {
+    trouble: Mutex<Option<Trouble>>,
+    /// The node's events say so.
+    is_told: AtomicBool,
+}
 
 #[derive(Clone, Debug)]
 struct Trouble {
@@ -45,11 +53,22 @@ impl StoreHealth {
 
     fn set(&self, reason: Option<String>) {
         let trouble = reason.map(|reason| Trouble { reason, tried: Instant::now() });
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    }
+
+    /// What is to be told of it, once. A disk that is read-only is seen also while nothing is to be written.
+    pub(crate) fn remark(&self, data_dir: &Path) -> Option<Remark> {
+        if self.trouble().is_none() && is_read_only(data_dir).unwrap_or(false) {
+            self.set(Some(format!("{}: {}", data_dir.display(), rustix::io::Errno::ROFS)));
+        }
+        let trouble = self.trouble();
+        let was_told = self.is_told.swap(trouble.is_some(), Ordering::Relaxed);
+        let Trouble { reason, .. } = trouble.filter(|_| !was_told)?;
+        Some((EventKind::Warning, "StateNotWritten", reason))
     }
 
     fn trouble(&self) -> Option<Trouble> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

@@ -207,7 +207,8 @@ impl Device {
         let listeners = listen(&config).await?;
         let mut tasks = JoinSet::new();
         let max_pods = watch::Sender::new(config.max_pods);
-        let facts = NodeFactsKeeper::new(node.clone(), objects.clone(), max_pods.subscribe());
+        let facts =
+            NodeFactsKeeper::new(node.clone(), objects.clone(), max_pods.subscribe(), health.clone(), data_dir.clone());
         facts.report().await;
         let name = node.node_name();
         remarks.push((EventKind::Normal, "NodeReady", format!("Node {name} status is now: NodeReady")));

@@ -1,6 +1,7 @@
 //! The node object and the node: what this device has and is, and what people want of it (NODE-01).
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ use k8s_openapi::api::core::v1::Node;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::health::Health;
+use super::node_events;
 use crate::local::LocalNode;
 
 /// How often the device is looked at anew.
@@ -26,11 +29,19 @@ pub(crate) struct NodeFactsKeeper {
     objects: Objects,
     /// `maxPods`.
     max_pods: watch::Receiver<u32>,
+    health: Arc<Health>,
+    data_dir: PathBuf,
 }
 
 impl NodeFactsKeeper {
-    pub(crate) fn new(node: Arc<LocalNode>, objects: Objects, max_pods: watch::Receiver<u32>) -> Self {
-        Self { node, objects, max_pods }
+    pub(crate) fn new(
+        node: Arc<LocalNode>,
+        objects: Objects,
+        max_pods: watch::Receiver<u32>,
+        health: Arc<Health>,
+        data_dir: PathBuf,
+    ) -> Self {
+        Self { node, objects, max_pods, health, data_dir }
     }
 
     /// Says once what the device has, before any pod is looked at.
@@ -62,6 +73,8 @@ impl NodeFactsKeeper {
         loop {
             tokio::select! {
                 _ = looks.tick() => {
+                    let remarks = self.health.store.remark(&self.data_dir).into_iter().collect();
+                    node_events::record(&self.objects, self.node.node_name(), remarks).await;
                     self.write().await?;
                     self.objects.renew_lease(self.node.node_name()).await?;
                 }

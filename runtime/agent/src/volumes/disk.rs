@@ -19,18 +19,21 @@ pub(crate) struct DiskNumber(pub(crate) u64);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Disk {
     pub(super) number: DiskNumber,
-    /// Somebody is to write to it, and could.
+    /// It is another one than the node's own, and somebody is to write to it, and could.
     is_written: bool,
 }
 
 impl Disk {
-    /// The one under a volume that was just made.
-    pub(super) fn under(path: &Path, volume: &Volume, pod: &Pod) -> io::Result<Self> {
+    /// The one under a volume that was just made. `folder` is for the pod's own volumes, on the node's disk: that this can't be written
+    /// is the node's trouble, as it is while it is mounted anew, and ends no pod.
+    pub(super) fn under(path: &Path, volume: &Volume, pod: &Pod, folder: &Path) -> io::Result<Self> {
         let number = DiskNumber(fs::metadata(path)?.dev());
+        let above = folder.ancestors().find_map(|folder| fs::metadata(folder).ok());
+        let is_of_node = above.is_some_and(|above| above.dev() == number.0);
         let all = containers(pod.spec.as_ref()).cloned().chain(ephemeral_containers(pod.spec.as_ref()));
         let mut mounts = all.flat_map(|container| container.volume_mounts.unwrap_or_default());
         let is_wanted = mounts.any(|mount| mount.name == volume.name && mount.read_only != Some(true));
-        Ok(Self { number, is_written: is_wanted && !is_read_only(path)? })
+        Ok(Self { number, is_written: is_wanted && !is_of_node && !is_read_only(path)? })
     }
 
     /// Looks whether it is there and does what it did: a folder can be listed, a file is there. What the node may not see may be
@@ -58,6 +61,7 @@ impl Disk {
     }
 }
 
-fn is_read_only(path: &Path) -> io::Result<bool> {
+/// Can nothing be written there, whoever asks?
+pub(crate) fn is_read_only(path: &Path) -> io::Result<bool> {
     Ok(rustix::fs::statvfs(path)?.f_flag.contains(StatVfsMountFlags::RDONLY))
 }

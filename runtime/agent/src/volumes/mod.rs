@@ -36,7 +36,7 @@ use crate::machine::ThisMachine;
 use crate::references::References;
 use crate::users::VolumeOwner;
 
-pub(crate) use self::disk::DiskNumber;
+pub(crate) use self::disk::{DiskNumber, is_read_only};
 pub(crate) use self::empty_dir::Limits;
 pub(crate) use self::image::Mounted;
 pub(crate) use self::memory::Memory;
@@ -226,7 +226,8 @@ fn make(volume: &Volume, world: World<'_>, folder: &Path, owner: VolumeOwner) ->
     }
     let own = folder.join(&volume.name);
     let under = |path: &Path| {
-        Disk::under(path, volume, world.pod).map_err(|error| format!("can't look at {}: {error}", path.display()))
+        let disk = Disk::under(path, volume, world.pod, folder);
+        disk.map_err(|error| format!("can't look at {}: {error}", path.display()))
     };
     match kind {
         Kind::EmptyDir(source) => {
