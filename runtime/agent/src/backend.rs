@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use husk_apiserver::{ApiError, Backend, BoxFuture, Exit, LogLine, LogSource, Streams, Target};
+use husk_apiserver::{ApiError, Attached, Backend, BoxFuture, Exit, LogLine, LogSource, Streams, Target};
 use husk_core::io::PodUid;
 use husk_engine::{Container, Detached, Line};
 use husk_timeline::Document;
@@ -106,12 +106,12 @@ impl Backend for Containers {
         }))
     }
 
-    async fn attach(&self, target: Target<'_>, tty: bool, streams: Streams) -> Result<BoxFuture<Exit>, ApiError> {
+    async fn attach(&self, target: Target<'_>, tty: bool, streams: Streams) -> Result<Attached, ApiError> {
         let container = self.running(target)?;
         let Streams { stdin, stdout, stderr, .. } = streams;
         let streams = husk_engine::Streams { stdin, stdout, stderr, tty };
         let mut attached = container.attach(streams, has_stdin_once(target));
-        Ok(Box::pin(async move {
+        let exit = Box::pin(async move {
             match attached.wait().await {
                 // With which code is said in its status.
                 Detached::Ended => Exit::Code(0),
@@ -119,7 +119,8 @@ impl Backend for Containers {
                     Exit::Failed("detached: the container had to wait too long for its output to be read".into())
                 }
             }
-        }))
+        });
+        Ok(Attached { container_id: container.id().to_owned(), exit })
     }
 }
 

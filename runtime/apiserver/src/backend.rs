@@ -43,7 +43,7 @@ pub trait Backend: Send + Sync + 'static {
     }
 
     /// Connects to a container's own process. When the future is dropped, the process goes on.
-    async fn attach(&self, target: Target<'_>, tty: bool, streams: Streams) -> Result<BoxFuture<Exit>, ApiError>;
+    async fn attach(&self, target: Target<'_>, tty: bool, streams: Streams) -> Result<Attached, ApiError>;
 }
 
 /// Figures for Prometheus.
@@ -114,6 +114,14 @@ pub struct TerminalSize {
     pub height: u16,
 }
 
+/// A connection to a container's own process.
+pub struct Attached {
+    /// `containerID` of the instance: there may have been a restart since whoever asked looked at the pod.
+    pub container_id: String,
+    /// Its end.
+    pub exit: BoxFuture<Exit>,
+}
+
 /// How a process ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -140,7 +148,7 @@ pub(crate) mod tests {
             Err(ApiError::internal("the pod is not here"))
         }
 
-        async fn attach(&self, _: Target<'_>, _: bool, _: Streams) -> Result<BoxFuture<Exit>, ApiError> {
+        async fn attach(&self, _: Target<'_>, _: bool, _: Streams) -> Result<Attached, ApiError> {
             Err(ApiError::internal("the pod is not here"))
         }
     }

@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 
 use crate::api::Api;
-use crate::backend::{BoxFuture, Exit, Streams, Target, TerminalSize};
+use crate::backend::{Attached, BoxFuture, Exit, Streams, Target, TerminalSize};
 use crate::container;
 use crate::query::Query;
 use crate::resource::Door;
@@ -26,6 +26,9 @@ use crate::websocket::{Broken, Message, Reader, Writer, accept};
 
 /// The newest first.
 const PROTOCOLS: [&str; 2] = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
+
+/// Says whose process somebody is attached to. Upstream's has no such thing, and whoever doesn't know it doesn't miss it.
+const CONTAINER_ID: HeaderName = HeaderName::from_static("husk-container-id");
 
 const STDIN: u8 = 0;
 const STDOUT: u8 = 1;
@@ -65,10 +68,11 @@ pub(crate) async fn answer(
     let tty = query.flag("tty");
     let (streams, ends) = pipes(wanted, tty);
     let target = Target { pod: &pod, container: &name };
-    let exit = if is_exec {
-        api.backend().exec(target, command, tty, streams).await?
+    let (container_id, exit) = if is_exec {
+        (None, api.backend().exec(target, command, tty, streams).await?)
     } else {
-        api.backend().attach(target, tty, streams).await?
+        let Attached { container_id, exit } = api.backend().attach(target, tty, streams).await?;
+        (Some(container_id), exit)
     };
     let upgraded = hyper::upgrade::on(&mut request);
     let api = api.clone();
@@ -84,7 +88,7 @@ pub(crate) async fn answer(
             () = api.ended() => {}
         }
     });
-    Ok(handshake.answer())
+    Ok(handshake.answer(container_id.as_deref()))
 }
 
 /// What a client says to change to the other protocol.
@@ -116,7 +120,7 @@ impl Handshake {
         Ok(Self { accept: accept(key), protocol })
     }
 
-    fn answer(&self) -> Response {
+    fn answer(&self, container_id: Option<&str>) -> Response {
         let mut response = Response::new(Payload::Whole(None));
         *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
         let headers = response.headers_mut();
@@ -125,6 +129,9 @@ impl Handshake {
         headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(self.protocol));
         if let Ok(accept) = HeaderValue::from_str(&self.accept) {
             headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+        }
+        if let Some(Ok(id)) = container_id.map(HeaderValue::from_str) {
+            headers.insert(CONTAINER_ID, id);
         }
         response
     }

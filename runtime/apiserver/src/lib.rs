@@ -50,7 +50,7 @@ mod update;
 mod websocket;
 
 pub use api::{Api, Device};
-pub use backend::{Backend, BoxFuture, Exit, LogLine, LogSource, Metrics, Streams, Target, TerminalSize};
+pub use backend::{Attached, Backend, BoxFuture, Exit, LogLine, LogSource, Metrics, Streams, Target, TerminalSize};
 pub use changes::{Change, Changes, Feed, Watch};
 pub use event_record::{EventTimes, Involved};
 pub use health::Check;

@@ -1,12 +1,18 @@
 //! People and scripts that look into containers: `husk exec`, `attach` and `debug`, at a terminal and without one.
 
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::{Read, Write, copy};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::device::{Device, line_with};
+use tempfile::TempDir;
+
+use crate::device::{Device, line_with, until};
 use crate::verbs::WEB;
 
 /// Nothing takes so long.
@@ -161,6 +167,87 @@ fn who_detaches_leaves_the_container_as_it_was() {
         assert!(child.wait().expect("it ends with the container").code().is_some());
     }
     talking.join().expect("it ends with its reader");
+}
+
+/// A container that is told to end twice, with another code each time.
+const TWICE: &str = r#"
+apiVersion: v1
+kind: Pod
+metadata: {name: twice}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: app
+    image: busybox
+    command: [sh, -c, "n=1; [ -e /data/end-1 ] && n=2; while [ ! -e /data/end-$n ]; do echo life $n; sleep 0.1; done; exit $n"]
+    volumeMounts: [{name: data, mountPath: /data}]
+  volumes:
+  - {name: data, emptyDir: {}}
+"#;
+
+#[test]
+fn the_exit_code_is_that_of_the_instance_which_was_attached_to() {
+    let device = Device::start();
+    device.apply(TWICE);
+    device.ready("twice");
+    let end = |n: u8| device.husk(&["exec", "twice", "--", "sh", "-c", &format!("echo > /data/end-{n}")]).ok();
+    let gate = Gate::before(&device);
+    let shown = gate.folder.path().join("shown");
+    let mut attach = device.command(&["attach", "twice"]);
+    attach.env("HUSK_SOCKET", gate.socket()).stdout(File::create(&shown).expect("a file"));
+    let mut attach = attach.spawn().expect("husk starts");
+    // It has looked at the pod and is about to connect when the container is restarted.
+    gate.asked.recv_timeout(STUCK).expect("it asks");
+    end(1);
+    device.husk(&["wait", "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", "pod/twice"]).ok();
+    device.ready("twice");
+    gate.open.send(()).expect("it waits");
+    until("it shows something", || std::fs::read_to_string(&shown).ok().filter(|shown| shown.contains("life 2")));
+    end(2);
+    assert_eq!(attach.wait().expect("it ends with the instance").code(), Some(2));
+}
+
+/// Passes on what clients say to the agent, but holds back who wants to attach until it is opened.
+struct Gate {
+    folder: TempDir,
+    asked: Receiver<()>,
+    open: Sender<()>,
+}
+
+impl Gate {
+    fn before(device: &Device) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let listener = UnixListener::bind(folder.path().join("gate.sock")).expect("a socket");
+        let agent = device.socket();
+        let ((asks, asked), (open, opened)) = (channel(), channel());
+        thread::spawn(move || {
+            for mut client in listener.incoming().map_while(Result::ok) {
+                let mut first = vec![0; 8192];
+                let length = client.read(&mut first).expect("a request");
+                first.truncate(length);
+                if first.windows(8).any(|word| word == b"/attach?") {
+                    asks.send(()).expect("somebody waits");
+                    opened.recv().expect("it is opened");
+                }
+                let mut server = UnixStream::connect(&agent).expect("the agent listens");
+                server.write_all(&first).expect("it reads");
+                let mut back = (server.try_clone().expect("a handle"), client.try_clone().expect("a handle"));
+                thread::spawn(move || {
+                    let _ = copy(&mut back.0, &mut back.1);
+                    let _ = back.1.shutdown(Shutdown::Both);
+                });
+                thread::spawn(move || {
+                    let _ = copy(&mut client, &mut server);
+                    let _ = server.shutdown(Shutdown::Write);
+                });
+            }
+        });
+        Self { folder, asked, open }
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("gate.sock")
+    }
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn socket_in(folder: &Path) -> PathBuf {
 
 /// Asks until there is an answer.
 #[track_caller]
-fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     for _ in 0..TRIES {
         if let Some(answer) = ask() {
             return answer;

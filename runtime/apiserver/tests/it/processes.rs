@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use husk_apiserver::{
-    ApiError, Backend, BoxFuture, Exit, Key, LogLine, LogSource, Objects, RESOURCES, Scope, Shared, Streams, Target,
+    ApiError, Attached, Backend, BoxFuture, Exit, Key, LogLine, LogSource, Objects, RESOURCES, Scope, Shared, Streams,
+    Target,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -230,9 +231,9 @@ impl Backend for Processes {
         }))
     }
 
-    async fn attach(&self, target: Target<'_>, _tty: bool, streams: Streams) -> Result<BoxFuture<Exit>, ApiError> {
+    async fn attach(&self, target: Target<'_>, _tty: bool, streams: Streams) -> Result<Attached, ApiError> {
         let mut source = self.logs(target, false, true).await?;
-        Ok(Box::pin(async move {
+        let exit = Box::pin(async move {
             let mut more = source.more.take().expect("it is followed");
             while let (Some(line), Some(stdout)) = (more.recv().await, &streams.stdout) {
                 if stdout.send([&line.text[..], b"\n"].concat().into()).await.is_err() {
@@ -240,7 +241,8 @@ impl Backend for Processes {
                 }
             }
             Exit::Code(0)
-        }))
+        });
+        Ok(Attached { container_id: format!("test://{}", uid(target.pod)), exit })
     }
 }
 

@@ -66,7 +66,7 @@ impl Exec {
         let query = Query::default().with("container", container);
         let query = self.command.iter().fold(query, |query, word| query.with("command", word));
         let manner = Manner { stdin: self.into.stdin, tty: self.into.tty };
-        converse(&agent, &path(self.into.namespace.name(), &name, "exec"), query, manner).await
+        converse(&agent, &path(self.into.namespace.name(), &name, "exec"), query, manner).await.map(drop)
     }
 }
 
@@ -109,22 +109,26 @@ pub(crate) async fn attach(
     container: &str,
     manner: Manner,
 ) -> Result<(), Failure> {
-    let object = agent.json(Ask::get(path(namespace, pod, ""))).await?;
-    let process = containers::status(&object, container)["containerID"].clone();
-    converse(agent, &path(namespace, pod, "attach"), Query::default().with("container", container), manner).await?;
+    let query = Query::default().with("container", container);
+    let process =
+        converse(agent, &path(namespace, pod, "attach"), query, manner).await?.map_or(Value::Null, Value::from);
     // The server says only that it is over, as upstream's does: how is in the status.
     let pods = Resources::of(agent).await?.of_kind("v1", "Pod");
     let pods = pods.ok_or_else(|| Failure::other("the server doesn't have pods"))?;
     let target = Target { resource: pods, name: Some(pod.to_owned()) };
     let end = until(agent, &target, Some(namespace), |pod| {
-        let Some(pod) = pod else { return Ok(Some(Value::Null)) };
+        let Some(pod) = pod.filter(|_| !process.is_null()) else { return Ok(Some(Value::Null)) };
         let status = containers::status(pod, container);
         let mut ends = [&status["state"]["terminated"], &status["lastState"]["terminated"]].into_iter();
         let end = ends.find(|end| end["containerID"] == process).cloned();
         // It may be too long ago to be known.
         Ok(end.or_else(|| (status["containerID"] != process).then_some(Value::Null)))
     });
-    over(container, &end.await?)
+    let end = end.await?;
+    if end.is_null() {
+        crate::out::err(format_args!("container {container} has ended; its exit code isn't known"));
+    }
+    over(container, &end)
 }
 
 /// A container's process has ended like this, if that is known.

@@ -44,8 +44,16 @@ pub(crate) struct Manner {
     pub(crate) tty: bool,
 }
 
-/// Connects to a process, carries its streams, and gives its exit code.
-pub(crate) async fn converse(agent: &Agent, path: &str, query: Query, manner: Manner) -> Result<(), Failure> {
+/// Says which instance of a container it is whose own process somebody is attached to.
+const CONTAINER_ID: &str = "husk-container-id";
+
+/// Connects to a process, carries its streams, and fails with its exit code. If it is a container's own, that one's `containerID`.
+pub(crate) async fn converse(
+    agent: &Agent,
+    path: &str,
+    query: Query,
+    manner: Manner,
+) -> Result<Option<String>, Failure> {
     let query = query
         .flag("stdin", manner.stdin)
         .with("stdout", true)
@@ -66,12 +74,14 @@ pub(crate) async fn converse(agent: &Agent, path: &str, query: Query, manner: Ma
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         return Err(refusal(response).await);
     }
+    let container_id = response.headers().get(CONTAINER_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
     let connection = hyper::upgrade::on(&mut response).await.map_err(Failure::other)?;
     let raw_mode = if manner.tty && manner.stdin { RawMode::enter() } else { None };
     let status = carry(TokioIo::new(connection), manner).await;
     // What follows is written to a terminal that moves to the first column again.
     drop(raw_mode);
-    exit(&status?)
+    exit(&status?)?;
+    Ok(container_id)
 }
 
 /// Carries data in both directions until the process has ended: its status.
