@@ -482,10 +482,8 @@ impl Driver {
         // Volumes of pods that go on are theirs.
         if self.keeper.is_none() {
             for pod in self.pods.keys() {
-                self.ground.memory.remove(pod);
                 remove(&pod_folder(&self.config.data_dir, pod));
             }
-            self.ground.memory.leave();
         }
     }
 

@@ -124,6 +124,8 @@ pub struct Continuation {
     pub pods: Vec<Restored>,
     /// Keeps records from now on.
     pub keeper: Arc<dyn Keeper>,
+    /// Where volumes in memory are.
+    pub(crate) memory: Memory,
 }
 
 /// A pod that was there before the agent started.
@@ -216,7 +218,7 @@ impl LocalNode {
         let images = Images::new(config.images.clone(), config.images_config.clone(), &config.data_dir);
         let machine = ThisMachine::new(path, config.limits.reserved.clone());
         let users = Users::new(path, config.limits.ids_per_pod);
-        let memory = Memory::of(path);
+        let memory = continuation.as_ref().map_or_else(Memory::none, |before| before.memory.clone());
         let ground = Ground { images, references: config.references.clone(), machine, users, memory };
         let node_name = config.node_name.clone();
         let clock = Clock::starting_at(continuation.as_ref().map_or(Instant::ZERO, |before| before.now));

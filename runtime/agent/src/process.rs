@@ -96,7 +96,7 @@ mod tests {
             images: Images::new(ImageTable::new([]), ImagesConfig::default(), Path::new("/")),
             machine: ThisMachine::new(Path::new("/"), ResourceList::new()),
             users: crate::users::Users::new(Path::new("/nowhere"), crate::users::IDS_PER_POD),
-            memory: crate::volumes::Memory::of(Path::new("/nowhere")),
+            memory: crate::volumes::Memory::none(),
         };
         Process::of(pod, container, &Sources::new(pod, &ground, None))
     }

@@ -61,5 +61,5 @@ pub use log::{Follower, Line, Log, LogConfig, Stream};
 pub use mount::Mount;
 pub use owner::Owner;
 pub use pod::Pod;
-pub use remove::remove_tree;
+pub use remove::{remove_tree, remove_tree_in};
 pub use signal::{Delivery, UnknownSignal};

@@ -18,12 +18,17 @@ const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::C
 /// Removes a folder with all that is in it, however deep. Links are removed and not followed. What can't be removed keeps nothing else
 /// from it; the error is the first one.
 pub fn remove_tree(folder: &Path) -> io::Result<()> {
-    let top = open(CWD, folder)?;
+    remove_tree_in(CWD, folder)
+}
+
+/// The same of a folder in one that is open.
+pub fn remove_tree_in(place: impl AsFd, folder: &Path) -> io::Result<()> {
+    let top = open(&place, folder)?;
     let mut removal = Removal { top: top.as_fd(), moved: 0, removed: 0, error: None };
     loop {
         (removal.removed, removal.error) = (0, None);
         removal.clear(top.as_fd(), 1);
-        match rustix::fs::unlinkat(CWD, folder, AtFlags::REMOVEDIR) {
+        match rustix::fs::unlinkat(&place, folder, AtFlags::REMOVEDIR) {
             Ok(()) => return Ok(()),
             // There is what was moved up, or what somebody else still makes.
             Err(Errno::NOTEMPTY | Errno::EXIST) if removal.removed > 0 => {}

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::pod_object::{self, State, is_from_file, is_leaving, key_of, uid_of};
 use crate::driver::remove;
-use crate::local::Restored;
+use crate::local::{Restored, pod_folder};
 use crate::users::PODS as FOLDERS;
 use crate::view::ContainerView;
 use crate::volumes::Memory;
@@ -59,6 +59,7 @@ pub(super) async fn gather(
     records: Vec<PodRecord>,
     unreadable: &[Unreadable],
     bases: Bases<'_>,
+    memory: &Memory,
     wall: &Wall,
 ) -> Before {
     let page = match objects.list(&PODS.scope(None)).await {
@@ -88,7 +89,8 @@ pub(super) async fn gather(
             store.forget(now, &uid.0);
             used.remove(&uid);
             // One from a file has the same uid once more.
-            places(bases.data_dir).for_each(|place| remove(&place.join(&*uid.0)));
+            remove(&pod_folder(bases.data_dir, &uid));
+            memory.remove(&uid);
             if let Err(error) = begin_anew(objects, &object).await {
                 tracing::error!(pod = %uid, %error, "a pod that the node's shutdown ended can't begin anew");
             }
@@ -117,7 +119,7 @@ pub(super) async fn gather(
         }
         before.objects.push(object);
     }
-    before.leftovers = places(bases.data_dir).flat_map(|place| leftovers(&place, &used)).collect();
+    before.leftovers = leftovers(bases.data_dir, memory, &used);
     before
 }
 
@@ -159,14 +161,10 @@ async fn begin_anew(objects: &Objects, object: &Shared) -> Result<(), StorageErr
     objects.create(&key, new).await.map(drop)
 }
 
-/// Where pods have their folders.
-fn places(data_dir: &Path) -> impl Iterator<Item = PathBuf> {
-    [Some(data_dir.join(FOLDERS)), Memory::of(data_dir).pods()].into_iter().flatten()
-}
-
 /// Folders that are not of these pods.
-fn leftovers(place: &Path, used: &HashSet<PodUid>) -> Vec<PathBuf> {
+fn leftovers(data_dir: &Path, memory: &Memory, used: &HashSet<PodUid>) -> Vec<PathBuf> {
     let used: HashSet<&OsStr> = used.iter().map(|uid| OsStr::new(&*uid.0)).collect();
-    let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
-    entries.filter(|entry| !used.contains(&*entry.file_name())).map(|entry| entry.path()).collect()
+    let entries = std::fs::read_dir(data_dir.join(FOLDERS)).into_iter().flatten().flatten();
+    let on_disk = entries.filter(|entry| !used.contains(&*entry.file_name())).map(|entry| entry.path());
+    on_disk.chain(memory.leftovers(&used)).collect()
 }

@@ -50,6 +50,7 @@ use crate::images::{ImageTable, ImagesConfig};
 use crate::local::{AgentConfig, AgentError, Continuation, LocalNode};
 use crate::notice::Notice;
 use crate::static_pods::{StaticPods, StaticPodsConfig};
+use crate::volumes;
 
 /// How long a shutdown waits beyond the grace of its pods.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -183,13 +184,15 @@ impl Device {
         let wall = Arc::new(WallClock::new(clock));
         let manifests = config.static_pods.as_ref().map(|from| &*from.folder);
         let bases = Bases { data_dir: &data_dir, manifests };
-        let before = before::gather(&objects, &store, now, of_before, &unreadable, bases, &wall.now()).await;
+        // Not before the state is open, which no two agents have at once.
+        let memory = volumes::Memory::of(&data_dir);
+        let before = before::gather(&objects, &store, now, of_before, &unreadable, bases, &memory, &wall.now()).await;
 
         let references = Arc::new(StoredReferences::new(store.clone()));
         let keeper = Arc::new(Records::new(store.clone(), clock, health.clone()));
         let node_config = AgentConfig { references: references.clone(), ..config.node.clone() };
         let after = interruption.unwrap_or(Interruption::Reboot);
-        let continuation = Continuation { now, after, pods: before.restored, keeper: keeper.clone() };
+        let continuation = Continuation { now, after, pods: before.restored, keeper: keeper.clone(), memory };
         let node = Arc::new(LocalNode::go_on(node_config, continuation)?);
         let measured = MeasuredObjects { measures: node.measures().clone(), node_name: node.node_name().to_owned() };
         let measured = Arc::new(measured);
