@@ -13,6 +13,8 @@ use crate::volumes::{Limits, Mounted};
 const PERIOD: Duration = Duration::from_secs(2);
 /// One part in so many of a processor's time goes into measuring a pod's volumes.
 const SHARE: u32 = 50;
+/// Volumes in memory are measured after so long whatever it takes: what they hold is bounded by nothing else.
+const MEMORY_PERIOD: Duration = Duration::from_secs(5);
 
 /// A pod whose volumes are made: the object, and what was made.
 pub(crate) type Kept = (Arc<Pod>, Arc<Sandbox>);
@@ -44,6 +46,7 @@ pub(crate) async fn overflow(limits: Limits, sandbox: Weak<Sandbox>) -> Option<S
     loop {
         tokio::time::sleep(pause).await;
         let (sandbox, limits) = (sandbox.upgrade()?, limits.clone());
+        let are_of_memory = limits.are_of_memory();
         let measured = tokio::task::spawn_blocking(move || {
             let began = Instant::now();
             (limits.exceeded(&sandbox.volumes), began.elapsed())
@@ -52,6 +55,24 @@ pub(crate) async fn overflow(limits: Limits, sandbox: Weak<Sandbox>) -> Option<S
         if over.is_some() {
             return over;
         }
-        pause = PERIOD.max(took * SHARE);
+        pause = pause_after(took, are_of_memory);
+    }
+}
+
+fn pause_after(took: Duration, are_of_memory: bool) -> Duration {
+    let pause = PERIOD.max(took * SHARE);
+    if are_of_memory { pause.min(MEMORY_PERIOD) } else { pause }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_small_files_keep_nobody_from_measuring_what_is_in_memory() {
+        for (took, on_disk, in_memory) in [(0, 2, 2), (80, 4, 4), (2000, 100, 5)] {
+            let pauses = [false, true].map(|of_memory| pause_after(Duration::from_millis(took), of_memory).as_secs());
+            assert_eq!(pauses, [on_disk, in_memory]);
+        }
     }
 }

@@ -153,14 +153,26 @@ fn a_run_leaves_nothing_in_memory() {
 
 // spec: RES-06
 #[test]
-fn a_volume_in_memory_that_holds_too_much_ends_its_pod() {
-    let Some(run) = Run::new() else { return };
-    let mut world = run.world();
-    world.start();
+fn volumes_in_memory_that_hold_too_much_end_their_pod() {
     let much = "x=0123456789abcdef; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do x=$x$x; done";
-    let script = format!("{much}; n=0; while true; do echo $x > /mem/$n; n=$((n+1)); sleep 0.02; done");
-    world.create("web", &with_memory(&script, "1Mi"));
-    let pod = world.pod_until("web", |pod| pod["status"]["phase"] == "Failed");
-    assert_eq!(pod["status"]["reason"], "Evicted", "{pod}");
-    assert_eq!(pod["status"]["message"], "Usage of EmptyDir volume \"mem\" exceeds the limit \"1Mi\". ");
+    let fill = |place: &str| format!("{much}; n=0; while true; do {place}; n=$((n+1)); sleep 0.02; done");
+    // It is so where they are on the disk as well.
+    let run = Run::new();
+    let mut world = run.as_ref().map_or_else(|| World::without_agent(&[]), Run::world);
+    world.start();
+    world.create("one", &with_memory(&fill("echo $x > /mem/$n"), "1Mi"));
+    let mut spec = with_memory(&fill("echo $x > /mem/$n; echo $x > /more/$n"), "100Mi");
+    let mount = &spec["containers"][0]["volumeMounts"][0];
+    spec["containers"][0]["volumeMounts"] = json!([mount, {"name": "more", "mountPath": "/more"}]);
+    spec["volumes"] = json!([spec["volumes"][0], {"name": "more", "emptyDir": {"medium": "Memory"}}]);
+    spec["containers"][0]["resources"] = json!({"limits": {"memory": "16Mi"}});
+    world.create("together", &spec);
+    for (name, message) in [
+        ("one", "Usage of EmptyDir volume \"mem\" exceeds the limit \"1Mi\". "),
+        ("together", "Usage of EmptyDir volumes in memory exceeds the pod's limit \"16Mi\". "),
+    ] {
+        let pod = world.pod_until(name, |pod| pod["status"]["phase"] == "Failed");
+        assert_eq!(pod["status"]["reason"], "Evicted", "{pod}");
+        assert_eq!(pod["status"]["message"], message);
+    }
 }

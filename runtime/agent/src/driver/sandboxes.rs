@@ -98,18 +98,21 @@ impl Driver {
     /// Ends the pod when its volumes hold more than they may.
     fn watch_limits(&self, pod: &PodUid) {
         let Some(local) = self.pods.get(pod) else { return };
-        let limits = Limits::of(local.pod.spec.as_ref(), self.memory_of(pod).as_ref());
         let Some(sandbox) = &local.sandbox else { return };
-        if limits.is_empty() {
-            return;
-        }
-        let (overflow, answer, pod) =
-            (upkeep::overflow(limits, Arc::downgrade(sandbox)), self.answer.clone(), pod.clone());
-        tokio::spawn(async move {
-            if let Some(message) = overflow.await {
-                let _ = answer.send(Answer::Fact(Input::LimitExceeded { pod, message }));
+        let spec = local.pod.spec.as_ref();
+        // Each for itself: memory goes fast, and many files on a disk take long.
+        for limits in [Limits::on_disk(spec), Limits::in_memory(spec, self.memory_of(pod).as_ref())] {
+            if limits.is_empty() {
+                continue;
             }
-        });
+            let (overflow, answer, pod) =
+                (upkeep::overflow(limits, Arc::downgrade(sandbox)), self.answer.clone(), pod.clone());
+            tokio::spawn(async move {
+                if let Some(message) = overflow.await {
+                    let _ = answer.send(Answer::Fact(Input::LimitExceeded { pod, message }));
+                }
+            });
+        }
     }
 
     /// The most memory that a pod may have: what it is limited to if all its containers are, and never more than the node has for pods.

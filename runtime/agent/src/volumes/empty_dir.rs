@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use husk_core::quantity::Quantity;
-use k8s_openapi::api::core::v1::{EmptyDirVolumeSource, PodSpec, Volume};
+use k8s_openapi::api::core::v1::{EmptyDirVolumeSource, PodSpec};
 
 use super::usage::usage;
 use super::{Volumes, World, volumes};
@@ -40,54 +40,93 @@ pub(super) fn make(folder: &Path, source: &EmptyDirVolumeSource, owner: VolumeOw
     fs::set_permissions(folder, Permissions::from_mode(mode))
 }
 
-/// How much may be in the volumes of a pod (RES-06).
+/// How much may be in volumes of a pod (RES-06).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Limits(Vec<Limit>);
+pub(crate) struct Limits {
+    /// Each by its name, with what is its own.
+    volumes: Vec<(String, Option<Limit>)>,
+    /// Of all of them together.
+    together: Option<Limit>,
+    is_of_memory: bool,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Limit {
-    volume: String,
     bytes: u64,
     /// For people.
     text: String,
 }
 
 impl Limits {
-    /// Of a pod that may have so much memory. As upstream, that bounds its volumes in memory as well.
-    pub(crate) fn of(spec: Option<&PodSpec>, memory: Option<&Quantity>) -> Self {
-        let limit = |volume: &Volume| {
-            let source = volume.empty_dir.as_ref()?;
-            let own = source.size_limit.as_ref().and_then(|limit| Quantity::parse(&limit.0).ok());
-            let memory = memory.filter(|_| source.medium.as_deref() == Some("Memory")).cloned();
-            // As everywhere in Kubernetes, 0 is no limit.
-            let limit = own.into_iter().chain(memory).filter(|limit| *limit > Quantity::ZERO).min()?;
-            let bytes = u64::try_from(limit.value()).unwrap_or(u64::MAX);
-            Some(Limit { volume: volume.name.clone(), bytes, text: limit.to_string() })
-        };
-        Self(volumes(spec).filter_map(limit).collect())
+    /// Of volumes on the disk.
+    pub(crate) fn on_disk(spec: Option<&PodSpec>) -> Self {
+        let volumes = own_limits(spec, false).filter(|(_, limit)| limit.is_some()).collect();
+        Self { volumes, ..Self::default() }
+    }
+
+    /// Of volumes in memory, in a pod that may have so much of it.
+    pub(crate) fn in_memory(spec: Option<&PodSpec>, memory: Option<&Quantity>) -> Self {
+        let volumes = own_limits(spec, true).collect();
+        Self { volumes, together: memory.and_then(Limit::of), is_of_memory: true }
     }
 
     /// There is none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.volumes.is_empty() || self.together.is_none() && self.volumes.iter().all(|(_, limit)| limit.is_none())
     }
 
-    /// Measures the volumes, which takes as long as there are files in them. The answer is upstream's message if one holds too much.
-    pub(crate) fn exceeded(&self, volumes: &Volumes) -> Option<String> {
-        let over = self.0.iter().find(|limit| {
-            let folder = volumes.made.get(&limit.volume);
-            folder.and_then(|made| usage(&made.path).ok()).is_some_and(|bytes| bytes > limit.bytes)
-        })?;
-        Some(format!("Usage of EmptyDir volume {:?} exceeds the limit {:?}. ", over.volume, over.text))
+    /// What they bound is memory.
+    pub(crate) fn are_of_memory(&self) -> bool {
+        self.is_of_memory
     }
+
+    /// Measures the volumes, which takes as long as there are files in them. The answer is a message if they hold too much: upstream's, if
+    /// it is one of them.
+    pub(crate) fn exceeded(&self, volumes: &Volumes) -> Option<String> {
+        let mut all = 0_u64;
+        for (name, own) in &self.volumes {
+            let Some(made) = volumes.made.get(name) else { continue };
+            let left = self.together.iter().map(|limit| limit.bytes.saturating_sub(all));
+            let most = own.iter().map(|limit| limit.bytes).chain(left).min().unwrap_or(u64::MAX);
+            let Ok(bytes) = usage(&made.path, most) else { continue };
+            if let Some(limit) = own.as_ref().filter(|limit| bytes > limit.bytes) {
+                return Some(format!("Usage of EmptyDir volume {name:?} exceeds the limit {:?}. ", limit.text));
+            }
+            all = all.saturating_add(bytes);
+            if let Some(limit) = self.together.as_ref().filter(|limit| all > limit.bytes) {
+                return Some(format!("Usage of EmptyDir volumes in memory exceeds the pod's limit {:?}. ", limit.text));
+            }
+        }
+        None
+    }
+}
+
+impl Limit {
+    /// As everywhere in Kubernetes, 0 is no limit.
+    fn of(quantity: &Quantity) -> Option<Self> {
+        let bytes = u64::try_from(quantity.value()).unwrap_or(u64::MAX);
+        (*quantity > Quantity::ZERO).then(|| Self { bytes, text: quantity.to_string() })
+    }
+}
+
+fn own_limits(spec: Option<&PodSpec>, in_memory: bool) -> impl Iterator<Item = (String, Option<Limit>)> {
+    volumes(spec).filter_map(move |volume| {
+        let source = volume.empty_dir.as_ref()?;
+        let own = source.size_limit.as_ref().and_then(|limit| Limit::of(&Quantity::parse(&limit.0).ok()?));
+        ((source.medium.as_deref() == Some("Memory")) == in_memory).then(|| (volume.name.clone(), own))
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use k8s_openapi::api::core::v1::Pod;
+
+    use super::super::Made;
     use super::*;
 
-    #[test]
-    fn a_volume_in_memory_is_bounded_by_the_memory_of_its_pod() {
+    fn pod() -> Pod {
         let text =
             "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers: [{name: a, image: x}]\n  volumes:
   - {name: disk, emptyDir: {}}
@@ -95,21 +134,46 @@ mod tests {
   - {name: none, emptyDir: {sizeLimit: 0}}
   - {name: mem, emptyDir: {medium: Memory}}
   - {name: small, emptyDir: {medium: Memory, sizeLimit: 1000k}}
-  - {name: big, emptyDir: {medium: Memory, sizeLimit: 1Gi}}
 ";
         let decoded = husk_api::check(text, "pod.yaml");
-        let pod = husk_api::pod_of(&decoded.documents[0].object).expect("a pod");
-        let limits = |memory: Option<&str>| {
-            let memory = memory.map(|text| Quantity::parse(text).expect("a quantity"));
-            let Limits(limits) = Limits::of(pod.spec.as_ref(), memory.as_ref());
-            limits
-                .into_iter()
-                .map(|limit| format!("{} {} {}", limit.volume, limit.bytes, limit.text))
-                .collect::<Vec<_>>()
+        husk_api::pod_of(&decoded.documents[0].object).expect("a pod")
+    }
+
+    fn in_memory(pod: &Pod, memory: Option<&str>) -> Limits {
+        let memory = memory.map(|text| Quantity::parse(text).expect("a quantity"));
+        Limits::in_memory(pod.spec.as_ref(), memory.as_ref())
+    }
+
+    #[test]
+    fn only_what_is_bounded_is_measured() {
+        let pod = pod();
+        let names = |limits: &Limits| limits.volumes.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let on_disk = Limits::on_disk(pod.spec.as_ref());
+        assert_eq!((names(&on_disk), on_disk.are_of_memory()), (vec!["small-disk".to_owned()], false));
+        let limits = in_memory(&pod, None);
+        assert_eq!((names(&limits), limits.is_empty()), (vec!["mem".to_owned(), "small".to_owned()], false));
+        let spec = PodSpec { volumes: None, ..PodSpec::default() };
+        assert!(Limits::on_disk(Some(&spec)).is_empty());
+        assert!(Limits::in_memory(Some(&spec), Some(&Quantity::parse("1Mi").expect("a quantity"))).is_empty());
+    }
+
+    #[test]
+    fn volumes_in_memory_count_together_against_the_memory_of_their_pod() {
+        let (pod, place) = (pod(), tempfile::tempdir().expect("a folder"));
+        let made = |name: &str, bytes: usize| {
+            let path = place.path().join(name);
+            fs::create_dir(&path).expect("made");
+            fs::write(path.join("file"), vec![7; bytes]).expect("written");
+            (name.to_owned(), Made { path, disk: None, read_only: false, follows: false })
         };
-        let small_disk = "small-disk 1048576 1Mi";
-        let bounded = [small_disk, "mem 67108864 64Mi", "small 1000000 1M", "big 67108864 64Mi"];
-        assert_eq!(limits(Some("64Mi")), bounded);
-        assert_eq!(limits(None), [small_disk, "small 1000000 1M", "big 1073741824 1Gi"]);
+        let made = BTreeMap::from([made("disk", 9 << 20), made("mem", 800 << 10), made("small", 800 << 10)]);
+        let volumes = Volumes { made, ..Volumes::default() };
+        assert_eq!(in_memory(&pod, None).exceeded(&volumes), None);
+        assert_eq!(in_memory(&pod, Some("2Mi")).exceeded(&volumes), None);
+        let message = "Usage of EmptyDir volumes in memory exceeds the pod's limit \"1Mi\". ";
+        assert_eq!(in_memory(&pod, Some("1Mi")).exceeded(&volumes).as_deref(), Some(message));
+        fs::write(place.path().join("small/more"), vec![7; 300 << 10]).expect("written");
+        let message = "Usage of EmptyDir volume \"small\" exceeds the limit \"1M\". ";
+        assert_eq!(in_memory(&pod, Some("2Mi")).exceeded(&volumes).as_deref(), Some(message));
     }
 }

@@ -146,7 +146,7 @@ mod tests {
                 }
                 let text = read_text(&volume, "a/b/env");
                 assert!(text.is_none() || text.as_deref() == Some("own"), "{text:?}");
-                let _ = super::super::usage::usage(&volume);
+                let _ = super::super::usage::usage(&volume, u64::MAX);
             }
             done.store(true, Ordering::Relaxed);
         });

@@ -240,7 +240,7 @@ mod tests {
         symlink(outside.path(), left.join("link")).expect("linked");
         memory.remove(&PodUid::from("u-3"));
         assert!(used.exists() && left.exists() && !removed.exists());
-        memory.sweep(&HashSet::from([OsStr::new("u-1")]));
+        memory.leftovers(&HashSet::from([OsStr::new("u-1")])).iter().for_each(|folder| drop(husk_engine::remove_tree(folder)));
         assert!(used.exists() && !left.exists());
         assert!(fs::symlink_metadata(left.with_file_name("link")).is_ok(), "it is no folder of a pod");
         assert!(outside.path().join("kept").exists());
@@ -272,7 +272,7 @@ mod tests {
         fs::create_dir(victim.path().join("u-9")).expect("made");
         let memory = memory(&place, &data);
         refused(&memory);
-        memory.sweep(&HashSet::new());
+        memory.leftovers(&HashSet::new()).iter().for_each(|folder| drop(husk_engine::remove_tree(folder)));
         assert!(victim.path().join("u-9").exists());
     }
 

@@ -9,20 +9,24 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Statx, StatxFlags};
 
+use super::memory::is_in_memory;
+
 /// Folders that are held open at once. Those above are let go, and found again from below.
 const MOST_OPEN: usize = 32;
 /// Files with several names that are remembered; beyond them each name counts.
 const MOST_LINKED: usize = 1 << 18;
 
+/// What a file in memory takes at least, and each more name of it: a tmpfs counts no bytes for either.
+const IN_MEMORY: u64 = 1 << 10;
+
 /// A folder, and no link that a guest put in its place.
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Bytes that a volume takes on disk. Links are not followed, and a file with several names counts once.
-pub(super) fn usage(volume: &Path) -> io::Result<u64> {
-    let top = rustix::fs::openat(CWD, volume, FOLDER, Mode::empty())?;
-    let mut walk =
-        Walk { open: VecDeque::from([Folder::new(top)?]), left: Vec::new(), linked: HashSet::new(), bytes: 0 };
-    while walk.step().is_some() {}
+/// Bytes that a volume takes. Links are not followed, and a file with several names counts once. It isn't looked further once they are
+/// more than `most`.
+pub(super) fn usage(volume: &Path, most: u64) -> io::Result<u64> {
+    let mut walk = Walk::new(volume)?;
+    while walk.bytes <= most && walk.step().is_some() {}
     Ok(walk.bytes)
 }
 
@@ -34,6 +38,8 @@ struct Walk {
     left: Vec<Left>,
     /// Files with several names that were counted.
     linked: HashSet<u64>,
+    /// What each name counts at least.
+    least: u64,
     bytes: u64,
 }
 
@@ -56,6 +62,13 @@ struct Left {
 type Number = (u32, u32, u64);
 
 impl Walk {
+    fn new(volume: &Path) -> io::Result<Self> {
+        let top = rustix::fs::openat(CWD, volume, FOLDER, Mode::empty())?;
+        let least = if is_in_memory(&top)? { IN_MEMORY } else { 0 };
+        let open = VecDeque::from([Folder::new(top)?]);
+        Ok(Self { open, left: Vec::new(), linked: HashSet::new(), least, bytes: 0 })
+    }
+
     /// Looks at one entry. None at the end.
     fn step(&mut self) -> Option<()> {
         let folder = self.open.back_mut()?;
@@ -81,10 +94,10 @@ impl Walk {
         // Otherwise it is gone meanwhile.
         let about = about(folder, name).ok()?;
         let is_folder = FileType::from_raw_mode(about.stx_mode.into()) == FileType::Directory;
-        if !is_folder && about.stx_nlink > 1 && self.linked.len() < MOST_LINKED && !self.linked.insert(about.stx_ino) {
-            return None;
-        }
-        self.bytes = self.bytes.saturating_add(about.stx_blocks.saturating_mul(512));
+        let is_known =
+            !is_folder && about.stx_nlink > 1 && self.linked.len() < MOST_LINKED && !self.linked.insert(about.stx_ino);
+        let bytes = if is_known { 0 } else { about.stx_blocks.saturating_mul(512) };
+        self.bytes = self.bytes.saturating_add(bytes.max(self.least));
         if !is_folder {
             return None;
         }
@@ -159,11 +172,31 @@ mod tests {
         fs::create_dir(&outside).expect("made");
         fs::write(outside.join("big"), vec![7; 1 << 20]).expect("written");
         symlink("../outside", volume.join("out")).expect("linked");
-        let empty = usage(&volume).expect("measured");
+        let empty = usage(&volume, u64::MAX).expect("measured");
         fs::write(volume.join("a/b/file"), vec![7; 256 << 10]).expect("written");
         fs::hard_link(volume.join("a/b/file"), volume.join("again")).expect("linked");
-        let full = usage(&volume).expect("measured");
+        let full = usage(&volume, u64::MAX).expect("measured");
         assert!((256 << 10..300 << 10).contains(&(full - empty)), "{empty} {full}");
+    }
+
+    #[test]
+    fn files_in_memory_that_are_empty_count_as_well() {
+        let Ok(volume) = tempfile::tempdir_in("/dev/shm") else { return };
+        let is_in_memory = is_in_memory(fs::File::open(volume.path()).expect("open")).expect("looked at");
+        for n in 0..100 {
+            fs::write(volume.path().join(format!("{n}")), "").expect("written");
+            fs::hard_link(volume.path().join("0"), volume.path().join(format!("link-{n}"))).expect("linked");
+        }
+        assert_eq!(usage(volume.path(), u64::MAX).expect("measured"), if is_in_memory { 200 * IN_MEMORY } else { 0 });
+    }
+
+    #[test]
+    fn it_is_enough_to_know_that_it_is_too_much() {
+        let volume = tempfile::tempdir().expect("a folder");
+        for n in 0..100 {
+            fs::write(volume.path().join(format!("{n}")), vec![7; 4 << 10]).expect("written");
+        }
+        assert_eq!(usage(volume.path(), 10 << 10).expect("measured"), 12 << 10);
     }
 
     #[test]
@@ -174,7 +207,7 @@ mod tests {
             fs::create_dir_all(&folder).expect("made");
             fs::write(folder.join("file"), vec![7; 4 << 10]).expect("written");
         }
-        let measured = usage(volume.path()).expect("measured");
+        let measured = usage(volume.path(), u64::MAX).expect("measured");
         assert!(measured >= 300 * (4 << 10), "{measured}");
     }
 
@@ -198,7 +231,7 @@ mod tests {
             rustix::fs::mkdirat(&folder, c"deeper", Mode::RWXU).expect("made");
             folder = rustix::fs::openat(&folder, c"deeper", FOLDER, Mode::empty()).expect("open");
         }
-        let measured = usage(volume.path()).expect("measured");
+        let measured = usage(volume.path(), u64::MAX).expect("measured");
         husk_engine::remove_tree(volume.path()).expect("removed");
         assert!((written..written + 1501 * 4096 + FILE).contains(&measured), "{written} {measured}");
     }
