@@ -1,8 +1,9 @@
-//! How much a volume takes of its disk (RES-06). Guests write to it meanwhile, and choose how wide and how deep it is: what the walk
-//! holds in memory and open is bounded whatever they do.
+//! How much a volume takes of its disk (RES-06). Guests write to it meanwhile, choose how wide and how deep it is, and move its folders
+//! about: what the walk holds open is bounded whatever they do, and of folders above each other it holds only the names in memory, which
+//! is less than each takes itself.
 
 use std::collections::{HashSet, VecDeque};
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -11,10 +12,12 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Statx, StatxFlags};
 
 use super::memory::is_in_memory;
 
-/// Folders that are held open at once. Those above are let go, and found again from below.
+/// Folders that are held open at once. Those above are let go, and found again from below, or else from the top.
 const MOST_OPEN: usize = 32;
 /// Files with several names that are remembered; beyond them each name counts.
 const MOST_LINKED: usize = 1 << 18;
+/// Folders that are opened in one walk to find again where it was: seconds.
+const MOST_AGAIN: u32 = 1 << 21;
 
 /// What a file in memory takes at least, and each more name of it: a tmpfs counts no bytes for either.
 const IN_MEMORY: u64 = 1 << 10;
@@ -32,6 +35,7 @@ pub(super) fn usage(volume: &Path, most: u64) -> io::Result<u64> {
 
 /// A walk from folder to folder, the deepest first.
 struct Walk {
+    top: OwnedFd,
     /// The folder where the walk is, and some of those above it.
     open: VecDeque<Folder>,
     /// Those above them.
@@ -40,11 +44,14 @@ struct Walk {
     linked: HashSet<u64>,
     /// What each name counts at least.
     least: u64,
+    /// Folders that may be opened to find again where it was.
+    again: u32,
     bytes: u64,
 }
 
 /// A folder that is being read.
 struct Folder {
+    name: CString,
     entries: Dir,
     /// Where the next entry is.
     at: i64,
@@ -52,6 +59,8 @@ struct Folder {
 
 /// A folder to come back to.
 struct Left {
+    /// In the one above it.
+    name: CString,
     /// Which it was.
     number: Number,
     /// Where its next entry is.
@@ -65,8 +74,8 @@ impl Walk {
     fn new(volume: &Path) -> io::Result<Self> {
         let top = rustix::fs::openat(CWD, volume, FOLDER, Mode::empty())?;
         let least = if is_in_memory(&top)? { IN_MEMORY } else { 0 };
-        let open = VecDeque::from([Folder::new(top)?]);
-        Ok(Self { open, left: Vec::new(), linked: HashSet::new(), least, bytes: 0 })
+        let open = VecDeque::from([Folder::new(&top, c".")?]);
+        Ok(Self { top, open, left: Vec::new(), linked: HashSet::new(), least, again: MOST_AGAIN, bytes: 0 })
     }
 
     /// Looks at one entry. None at the end.
@@ -101,7 +110,7 @@ impl Walk {
         if !is_folder {
             return None;
         }
-        Folder::new(rustix::fs::openat(folder, name, FOLDER, Mode::empty()).ok()?).ok()
+        Folder::new(folder, name).ok()
     }
 
     fn descend(&mut self, below: Folder) {
@@ -110,24 +119,53 @@ impl Walk {
             && let Some(highest) = self.open.pop_front()
             && let Ok(number) = highest.number()
         {
-            self.left.push(Left { number, at: highest.at });
+            self.left.push(Left { name: highest.name, number, at: highest.at });
         }
     }
 
-    /// Who moves a folder while it is looked into hides what above it isn't counted yet, as from everybody who counts.
     fn ascend(&mut self) {
         let done = self.open.pop_back();
-        if self.open.is_empty()
-            && let (Some(done), Some(above)) = (done, self.left.pop())
-        {
-            self.open.extend(above.from(&done));
+        if !self.open.is_empty() {
+            return;
         }
+        let (Some(done), Some(above)) = (done, self.left.last()) else { return };
+        match above.open_above(&done) {
+            Some(folder) => self.open.extend(self.left.pop().and_then(|above| above.read_on(folder))),
+            // It was moved away, or removed.
+            None => self.descend_again(),
+        }
+    }
+
+    /// Goes from the top to where the walk was, or as far as all is still in its place: only what is below a folder that was moved is
+    /// overlooked, as by everybody who counts.
+    fn descend_again(&mut self) {
+        let mut found = VecDeque::new();
+        let mut depth = 0;
+        for left in &self.left {
+            let Some(again) = self.again.checked_sub(1) else {
+                // Nobody but who wants to keep it from being measured moves so much: it counts as too much.
+                self.bytes = u64::MAX;
+                return self.left.clear();
+            };
+            self.again = again;
+            let above = found.back().unwrap_or(&self.top);
+            let Some(folder) = left.open_in(above) else { break };
+            found.push_back(folder);
+            depth += 1;
+            if found.len() > MOST_OPEN {
+                found.pop_front();
+            }
+        }
+        self.left.truncate(depth);
+        let found_again = self.left.split_off(depth - found.len());
+        self.open = found.into_iter().zip(found_again).filter_map(|(folder, left)| left.read_on(folder)).collect();
     }
 }
 
 impl Folder {
-    fn new(folder: OwnedFd) -> io::Result<Self> {
-        Ok(Self { entries: Dir::new(folder)?, at: 0 })
+    fn new(above: impl AsFd, name: &CStr) -> io::Result<Self> {
+        let folder = rustix::fs::openat(above, name, FOLDER, Mode::empty())?;
+        Ok(Self { name: name.to_owned(), entries: Dir::new(folder)?, at: 0 })
     }
 
     fn number(&self) -> io::Result<Number> {
@@ -137,12 +175,25 @@ impl Folder {
 
 impl Left {
     /// The same folder again, found from one that is in it.
-    fn from(&self, below: &Folder) -> Option<Folder> {
-        let folder = rustix::fs::openat(below.entries.fd().ok()?, c"..", FOLDER, Mode::empty()).ok()?;
-        let is_same = number(&folder).is_ok_and(|number| number == self.number);
-        let mut entries = Dir::new(folder).ok().filter(|_| is_same)?;
+    fn open_above(&self, below: &Folder) -> Option<OwnedFd> {
+        self.open(below.entries.fd().ok()?, c"..")
+    }
+
+    /// The same, found in the one above it.
+    fn open_in(&self, above: impl AsFd) -> Option<OwnedFd> {
+        self.open(above, &self.name)
+    }
+
+    /// None if another one is there.
+    fn open(&self, from: impl AsFd, name: &CStr) -> Option<OwnedFd> {
+        let folder = rustix::fs::openat(from, name, FOLDER, Mode::empty()).ok()?;
+        number(&folder).is_ok_and(|number| number == self.number).then_some(folder)
+    }
+
+    fn read_on(self, folder: OwnedFd) -> Option<Folder> {
+        let mut entries = Dir::new(folder).ok()?;
         entries.seek(self.at).ok()?;
-        Some(Folder { entries, at: self.at })
+        Some(Folder { name: self.name, entries, at: self.at })
     }
 }
 
@@ -234,5 +285,58 @@ mod tests {
         let measured = usage(volume.path(), u64::MAX).expect("measured");
         husk_engine::remove_tree(volume.path()).expect("removed");
         assert!((written..written + 1501 * 4096 + FILE).contains(&measured), "{written} {measured}");
+    }
+    /// A chain of folders with two files beside each of them, in which the walk is at the deepest.
+    fn at_the_deepest(volume: &Path) -> Walk {
+        let mut folder = volume.to_owned();
+        for n in 0..DEEP {
+            // Some are read before the folder and some after it, as the disk has it.
+            let write = |name: String| fs::write(folder.join(name), vec![7; 64 << 10]).expect("written");
+            write(format!("a{n}"));
+            fs::create_dir(folder.join("d")).expect("made");
+            write(format!("z{n}"));
+            folder.push("d");
+        }
+        let mut walk = Walk::new(volume).expect("begun");
+        while walk.left.len() + walk.open.len() <= DEEP {
+            walk.step().expect("there is more");
+        }
+        walk
+    }
+
+    const DEEP: usize = 100;
+
+    /// The folder that is so deep in the chain.
+    fn chain(volume: &Path, depth: usize) -> std::path::PathBuf {
+        volume.join("d/".repeat(depth))
+    }
+
+    #[test]
+    fn a_folder_that_is_moved_meanwhile_hides_nothing_but_what_is_in_it() {
+        // Of the deepest that are held open the highest is moved, from which those above are found; and one far above it as well.
+        for (moved, hidden) in
+            [(&[DEEP + 1 - MOST_OPEN][..], 0), (&[DEEP + 1 - MOST_OPEN, 40], DEEP + 1 - MOST_OPEN - 40)]
+        {
+            let place = tempfile::tempdir().expect("a folder");
+            let volume = place.path().join("v");
+            fs::create_dir(&volume).expect("made");
+            let mut walk = at_the_deepest(&volume);
+            for depth in moved {
+                fs::rename(chain(&volume, *depth), place.path().join(depth.to_string())).expect("moved");
+            }
+            while walk.step().is_some() {}
+            let files = u64::try_from(DEEP - hidden).expect("few") * 2 * FILE;
+            assert!(walk.bytes >= files, "{} {files}", walk.bytes);
+        }
+    }
+
+    #[test]
+    fn who_moves_folders_about_without_end_has_too_much() {
+        let volume = tempfile::tempdir().expect("a folder");
+        let mut walk = at_the_deepest(volume.path());
+        walk.again = 10;
+        fs::rename(chain(volume.path(), DEEP + 1 - MOST_OPEN), volume.path().join("moved")).expect("moved");
+        while walk.step().is_some() {}
+        assert_eq!(walk.bytes, u64::MAX);
     }
 }
