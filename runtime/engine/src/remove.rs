@@ -11,6 +11,8 @@ use rustix::io::Errno;
 
 /// Folders that are looked into below each other; what is deeper is moved up first.
 const DEEP: usize = 32;
+/// So often it is looked again for what somebody else still makes there.
+const MOST_ROUNDS: u32 = 8;
 
 /// A folder, and no link that a guest put in its place.
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -24,14 +26,23 @@ pub fn remove_tree(folder: &Path) -> io::Result<()> {
 /// The same of a folder in one that is open.
 pub fn remove_tree_in(place: impl AsFd, folder: &Path) -> io::Result<()> {
     let top = open(&place, folder)?;
-    let mut removal = Removal { top: top.as_fd(), moved: 0, removed: 0, error: None };
+    remove(top.as_fd(), || rustix::fs::unlinkat(&place, folder, AtFlags::REMOVEDIR))
+}
+
+/// Removes what is in a folder, and then itself, with `unlink`.
+fn remove(top: BorrowedFd<'_>, mut unlink: impl FnMut() -> Result<(), Errno>) -> io::Result<()> {
+    let mut removal = Removal { top, moved: 0, removed: 0, error: None };
+    let mut rounds = 0;
     loop {
+        let moved = removal.moved;
         (removal.removed, removal.error) = (0, None);
-        removal.clear(top.as_fd(), 1);
-        match rustix::fs::unlinkat(&place, folder, AtFlags::REMOVEDIR) {
+        removal.clear(top, 1);
+        // Each time something is moved up there is less below.
+        rounds += u32::from(removal.moved == moved);
+        match unlink() {
             Ok(()) => return Ok(()),
             // There is what was moved up, or what somebody else still makes.
-            Err(Errno::NOTEMPTY | Errno::EXIST) if removal.removed > 0 => {}
+            Err(Errno::NOTEMPTY | Errno::EXIST) if removal.removed > 0 && rounds < MOST_ROUNDS => {}
             Err(error) => return Err(removal.error.unwrap_or(error).into()),
         }
     }
@@ -146,5 +157,23 @@ mod tests {
         assert!(!tree.exists());
         assert_eq!(fs::read_to_string(outside.join("kept")).expect("kept"), "k");
         assert_eq!(remove_tree(&tree).expect_err("gone").kind(), io::ErrorKind::NotFound);
+    }
+    #[test]
+    fn it_gives_up_where_files_are_made_faster_than_they_are_removed() {
+        let place = tempfile::tempdir().expect("a folder");
+        let top = open(CWD, place.path()).expect("open");
+        let mut made = 0;
+        let mut unlink = || {
+            made += 1;
+            assert!(made < 100, "it goes on for ever");
+            fs::write(place.path().join("new"), "").expect("written");
+            rustix::fs::unlinkat(CWD, place.path(), AtFlags::REMOVEDIR)
+        };
+        assert_eq!(
+            remove(top.as_fd(), &mut unlink).expect_err("it is not empty").kind(),
+            io::ErrorKind::DirectoryNotEmpty
+        );
+        // Once nobody does so any more all of it goes.
+        remove_tree(place.path()).expect("removed");
     }
 }
