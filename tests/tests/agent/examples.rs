@@ -115,7 +115,10 @@ fn do_what_their_comments_say(world: &mut World, suffix: &str) {
     let printed = world.written_by(&name("demo"), "ticket-printer").unwrap_or_default();
     assert!(printed.ends_with("pancake for Barbara\nprinter off\n"), "{printed}");
     world.event(&name("probes"), "Killing", "failed liveness probe");
-    world.pod_until(&name("probes"), |pod| container(&pod["status"], "server")["restartCount"] == 1 && is_ready(pod));
+    world.pod_until(&name("probes"), |pod| {
+        // On a busy machine it is restarted more than once.
+        container(&pod["status"], "server")["restartCount"].as_u64() >= Some(1) && is_ready(pod)
+    });
 }
 
 /// The sidecar's words, to its end.

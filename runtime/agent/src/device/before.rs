@@ -43,6 +43,8 @@ pub(super) struct Bases<'a> {
     pub(super) data_dir: &'a Path,
     /// Of pods from files: that of the manifests, if there is one.
     pub(super) manifests: Option<&'a Path>,
+    /// Of volumes in memory.
+    pub(super) memory: &'a Memory,
 }
 
 impl Bases<'_> {
@@ -59,7 +61,6 @@ pub(super) async fn gather(
     records: Vec<PodRecord>,
     unreadable: &[Unreadable],
     bases: Bases<'_>,
-    memory: &Memory,
     wall: &Wall,
 ) -> Before {
     let page = match objects.list(&PODS.scope(None)).await {
@@ -90,7 +91,7 @@ pub(super) async fn gather(
             used.remove(&uid);
             // One from a file has the same uid once more.
             remove(&pod_folder(bases.data_dir, &uid));
-            memory.remove(&uid);
+            bases.memory.remove(&uid);
             if let Err(error) = begin_anew(objects, &object).await {
                 tracing::error!(pod = %uid, %error, "a pod that the node's shutdown ended can't begin anew");
             }
@@ -119,7 +120,7 @@ pub(super) async fn gather(
         }
         before.objects.push(object);
     }
-    before.leftovers = leftovers(bases.data_dir, memory, &used);
+    before.leftovers = leftovers(bases, &used);
     before
 }
 
@@ -162,9 +163,9 @@ async fn begin_anew(objects: &Objects, object: &Shared) -> Result<(), StorageErr
 }
 
 /// Folders that are not of these pods.
-fn leftovers(data_dir: &Path, memory: &Memory, used: &HashSet<PodUid>) -> Vec<PathBuf> {
+fn leftovers(bases: Bases<'_>, used: &HashSet<PodUid>) -> Vec<PathBuf> {
     let used: HashSet<&OsStr> = used.iter().map(|uid| OsStr::new(&*uid.0)).collect();
-    let entries = std::fs::read_dir(data_dir.join(FOLDERS)).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(bases.data_dir.join(FOLDERS)).into_iter().flatten().flatten();
     let on_disk = entries.filter(|entry| !used.contains(&*entry.file_name())).map(|entry| entry.path());
-    on_disk.chain(memory.leftovers(&used)).collect()
+    on_disk.chain(bases.memory.leftovers(&used)).collect()
 }

@@ -183,10 +183,10 @@ impl Device {
             .with("leases.coordination.k8s.io", Arc::new(Memory::new(LEASES)));
         let wall = Arc::new(WallClock::new(clock));
         let manifests = config.static_pods.as_ref().map(|from| &*from.folder);
-        let bases = Bases { data_dir: &data_dir, manifests };
         // Not before the state is open, which no two agents have at once.
         let memory = volumes::Memory::of(&data_dir);
-        let before = before::gather(&objects, &store, now, of_before, &unreadable, bases, &memory, &wall.now()).await;
+        let bases = Bases { data_dir: &data_dir, manifests, memory: &memory };
+        let before = before::gather(&objects, &store, now, of_before, &unreadable, bases, &wall.now()).await;
 
         let references = Arc::new(StoredReferences::new(store.clone()));
         let keeper = Arc::new(Records::new(store.clone(), clock, health.clone()));

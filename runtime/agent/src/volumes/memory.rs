@@ -240,7 +240,10 @@ mod tests {
         symlink(outside.path(), left.join("link")).expect("linked");
         memory.remove(&PodUid::from("u-3"));
         assert!(used.exists() && left.exists() && !removed.exists());
-        memory.leftovers(&HashSet::from([OsStr::new("u-1")])).iter().for_each(|folder| drop(husk_engine::remove_tree(folder)));
+        memory
+            .leftovers(&HashSet::from([OsStr::new("u-1")]))
+            .iter()
+            .for_each(|folder| drop(husk_engine::remove_tree(folder)));
         assert!(used.exists() && !left.exists());
         assert!(fs::symlink_metadata(left.with_file_name("link")).is_ok(), "it is no folder of a pod");
         assert!(outside.path().join("kept").exists());

@@ -174,7 +174,8 @@ pub(super) static RESOURCE_REQUIREMENTS: Object = object(
     "ResourceRequirements",
     &[
         field("claims", List(&Object(&RESOURCE_CLAIM))).warned("no devices are allocated"),
-        field("limits", Map(&Quantity)).only(LIMITS, Warned("only the limits of cpu, memory and husk.dev/fuel are enforced")),
+        field("limits", Map(&Quantity))
+            .only(LIMITS, Warned("only the limits of cpu, memory and husk.dev/fuel are enforced")),
         field("requests", Map(&Quantity)),
     ],
 );
