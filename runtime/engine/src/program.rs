@@ -53,7 +53,10 @@ impl Program {
         cache: Option<&Cache>,
         file: &ModuleFile,
     ) -> Result<Arc<Self>, ImageError> {
-        Code::compile(engine, cache, file)?.link(engine, linkers, file).map(Arc::new)
+        let program =
+            Code::compile(engine, cache, file).and_then(|code| code.link(engine, linkers, file)).map(Arc::new);
+        give_back_memory();
+        program
     }
 
     /// Instantiates the module in a store and runs it to its end.
@@ -78,6 +81,16 @@ impl Program {
                 Ok(i32::from(result.is_err()))
             }
         }
+    }
+}
+
+/// Gives the system back what compiling took. glibc keeps it for the threads that did that, a hundred MB of a big module, and they
+/// may not compile again for months.
+fn give_back_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it is given no memory of ours, and any thread may call it at any time.
+    unsafe {
+        libc::malloc_trim(0);
     }
 }
 
