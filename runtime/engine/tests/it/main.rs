@@ -1,6 +1,7 @@
 //! The engine through its public surface, with guests written in Wasm's text form.
 
 mod cache;
+mod churn;
 mod cpu;
 mod exec;
 mod files;
