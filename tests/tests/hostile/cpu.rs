@@ -1,6 +1,6 @@
 //! Attacks on the processor: whoever computes without end takes turns with others, and ends when it is told to.
 
-use crate::arena::Arena;
+use crate::arena::withstand;
 use crate::attack::Attack;
 use crate::wat::{forever, guest, guest_with, module};
 
@@ -9,7 +9,7 @@ use crate::wat::{forever, guest, guest_with, module};
 fn who_takes_the_processor_shares_it() {
     let endless = || module("", &forever(""));
     let twenty = (1..20).fold(Attack::new("twenty loops at once", endless()), |attack, _| attack.beside(endless()));
-    Arena::new(&[]).withstands([
+    withstand([
         Attack::new("an endless loop", endless()),
         Attack::new("an endless loop with a limit", endless()).cpu("10m"),
         twenty,

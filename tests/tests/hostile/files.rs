@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::arena::Arena;
+use crate::arena::withstand;
 use crate::attack::{Attack, with_data};
 use crate::wat::{forever, guest, guest_with, times};
 
@@ -46,7 +46,7 @@ fn who_takes_files_and_folders_takes_them_from_itself() {
         crate::attack::End::Evicted(_) => attack,
         _ => attack.with(with_data),
     };
-    Arena::new(&[]).withstands(attacks.into_iter().map(with_volume));
+    withstand(attacks.into_iter().map(with_volume));
 }
 
 /// With a volume that is to hold no more than a MiB.

@@ -1,6 +1,6 @@
 //! Attacks on what the node does for guests: each call of WASI with what nobody should give it.
 
-use crate::arena::Arena;
+use crate::arena::withstand;
 use crate::attack::Attack;
 use crate::wat::{call, forever, guest, guest_with};
 
@@ -17,7 +17,7 @@ const ABORTED: i64 = 134;
 fn calls_with_the_wrong_arguments_harm_nobody_else() {
     let write =
         |vectors: &str, count: &str| call("fd_write", &format!("(i32.const 1) {vectors} {count} (i32.const 0)"));
-    Arena::new(&[]).withstands([
+    withstand([
         Attack::new("a million subscriptions", guest_with(1400, "", POLL_MILLION)).memory(128).exits(ABORTED),
         Attack::new(
             "subscriptions beyond the memory",

@@ -1,6 +1,6 @@
 //! Attacks by names: ways out of the folders that a guest was given.
 
-use crate::arena::Arena;
+use crate::arena::withstand;
 use crate::attack::{Attack, with_data};
 use crate::wat::{guest, times};
 
@@ -74,7 +74,7 @@ fn nobody_leaves_the_folders_that_he_was_given() {
         Attack::new("a link to where a file is", guest(TWICE)).exits(EXIST),
         Attack::new("folder and link exchanged while it opens", guest(OPENS)).beside(guest(&swaps())).exits(0),
     ];
-    Arena::new(&[]).withstands(names.into_iter().chain(links).map(|attack| attack.with(with_data)));
+    withstand(names.into_iter().chain(links).map(|attack| attack.with(with_data)));
 }
 
 const FILE_AS_FOLDER: &str = "(call $must (call $open {file} (i32.const 1)))

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::arena::Arena;
+use crate::arena::withstand;
 use crate::attack::Attack;
 use crate::wat::{forever, guest, guest_with, module};
 
@@ -12,7 +12,7 @@ fn who_takes_memory_gets_what_it_may_have() {
     let until_refused = |grow: &str| format!("(loop $more (br_if $more (i32.ne {grow} (i32.const -1))))");
     let grow = |pages: i64| format!("(memory.grow (i32.const {pages}))");
     let grow_table = |table: u32| format!("(table.grow {table} (ref.null func) (i32.const 10000))");
-    Arena::new(&[]).withstands([
+    withstand([
         Attack::new("growth page by page", module("(memory 1)", &until_refused(&grow(1)))).memory(16).oom_killed(),
         Attack::new("growth by 65,535 pages at once", module("(memory 1)", &until_refused(&grow(65_535))))
             .memory(16)

@@ -1,6 +1,6 @@
 //! Attacks by what guests write: the log, and their last words.
 
-use crate::arena::Arena;
+use crate::arena::withstand;
 use crate::attack::Attack;
 use crate::wat::{forever, guest, guest_with, times};
 
@@ -13,7 +13,7 @@ fn what_guests_write_is_kept_in_bounds() {
     let fill = |byte: u8| format!("(memory.fill (i32.const 65536) (i32.const {byte}) (i32.const 1048576))");
     let flood = |stream: u8| format!("(drop (call $write (i32.const {stream}) (i32.const 65536) (i32.const 1048576)))");
     let say_done = "(call $say {\ndone\n}) (call $sleep)";
-    Arena::new(&[]).withstands([
+    withstand([
         Attack::new(
             "100 MB without a line feed",
             guest_with(20, "", &format!("{} {} {say_done}", fill(b'x'), times(100, &flood(1)))),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::arena::Arena;
+use crate::arena::withstand;
 use crate::attack::Attack;
 use crate::wat::{guest, module};
 
@@ -10,7 +10,7 @@ use crate::wat::{guest, module};
 fn who_ends_at_once_again_and_again_is_kept_waiting() {
     let exit = |code: i32| guest(&format!("(call $exit (i32.const {code}))"));
     let twenty = (1..20).fold(Attack::new("twenty that end at once", exit(1)), |attack, _| attack.beside(exit(1)));
-    Arena::new(&[]).withstands(
+    withstand(
         [
             Attack::new("an end at once", exit(3)).backs_off("Error", 3),
             Attack::new("a good end at once", exit(0)).backs_off("Completed", 0),
