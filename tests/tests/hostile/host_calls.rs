@@ -12,7 +12,6 @@ const NOT_A_SOCKET: i64 = 57;
 /// A rule was broken that ends who breaks it: a pointer to beyond the memory is one.
 const ABORTED: i64 = 134;
 
-// spec: RES-06
 #[test]
 fn calls_with_the_wrong_arguments_harm_nobody_else() {
     let write =
