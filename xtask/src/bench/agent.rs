@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::device::{Device, PODS};
+use super::device::{Device, PODS, pod};
 use super::sample::Sample;
 
 /// So many clients watch while others ask.
@@ -40,7 +40,7 @@ fn starts(husk: &Path, runs: usize) -> Result<()> {
         device.static_pod("first", &pod("first", &["pause"]))?;
         let begun = Instant::now();
         answers.push(device.start()?);
-        device.until(Duration::from_millis(1), |device| Ok(is_running(device, "first-bench").then_some(())))?;
+        device.until(Duration::from_millis(1), |device| Ok(device.is_running("first-bench").then_some(())))?;
         runs_first.push(begun.elapsed());
     }
     println!("  start to the API's first answer          {}", Sample::from(answers));
@@ -147,17 +147,6 @@ fn writes(husk: &Path) -> Result<()> {
         );
     }
     Ok(())
-}
-
-fn pod(name: &str, command: &[&str]) -> Value {
-    let container = json!({"name": "app", "image": command[0], "command": command, "imagePullPolicy": "IfNotPresent"});
-    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container]}})
-}
-
-fn is_running(device: &Device, name: &str) -> bool {
-    let shown = device.ask("GET", &format!("{PODS}/{name}"), None);
-    let pod = shown.ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
-    pod.is_some_and(|pod| pod["status"]["phase"] == "Running")
 }
 
 fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<Duration> {

@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::run::target_dir;
 
@@ -123,6 +123,13 @@ impl Device {
         Ok(stream)
     }
 
+    /// Does that pod run, as the API says?
+    pub(super) fn is_running(&self, name: &str) -> bool {
+        let shown = self.ask("GET", &format!("{PODS}/{name}"), None);
+        let pod = shown.ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        pod.is_some_and(|pod| pod["status"]["phase"] == "Running")
+    }
+
     /// Waits until so many containers run.
     pub(super) fn until_running(&self, count: usize) -> Result<()> {
         let line = format!("kubelet_running_containers{{container_state=\"running\"}} {count}");
@@ -167,6 +174,12 @@ impl Device {
         fs::write(&path, text)?;
         Ok(path)
     }
+}
+
+/// A pod whose container runs a guest that the agent knows by name.
+pub(super) fn pod(name: &str, command: &[&str]) -> Value {
+    let container = json!({"name": "app", "image": command[0], "command": command, "imagePullPolicy": "IfNotPresent"});
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container]}})
 }
 
 impl Drop for Device {

@@ -5,9 +5,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use serde_json::{Value, json};
 
-use super::device::{Device, PODS};
+use super::device::{Device, PODS, pod};
 use super::sample::Sample;
 use crate::run::run;
 
@@ -47,7 +46,7 @@ fn one_processor(husk: &Path) -> Result<()> {
             let (name, path) = (format!("p{n}"), format!("{PODS}/p{n}"));
             let begun = Instant::now();
             device.ask("POST", PODS, Some(&pod(&name, &["pause"])))?;
-            device.until(LOOK, |device| Ok(is_running(device, &path).then_some(())))?;
+            device.until(LOOK, |device| Ok(device.is_running(&name).then_some(())))?;
             starts.push(begun.elapsed());
             let begun = Instant::now();
             device.ask("GET", &path, None)?;
@@ -63,15 +62,4 @@ fn one_processor(husk: &Path) -> Result<()> {
         println!("          delete until gone   {}", Sample::from(ends));
     }
     Ok(())
-}
-
-fn is_running(device: &Device, path: &str) -> bool {
-    let shown = device.ask("GET", path, None).ok();
-    let pod = shown.and_then(|text| serde_json::from_str::<Value>(&text).ok());
-    pod.is_some_and(|pod| pod["status"]["phase"] == "Running")
-}
-
-fn pod(name: &str, command: &[&str]) -> Value {
-    let container = json!({"name": "app", "image": command[0], "command": command, "imagePullPolicy": "IfNotPresent"});
-    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container]}})
 }
