@@ -88,7 +88,7 @@ impl Api {
     }
 
     /// Answers a request.
-    pub async fn handle(&self, request: Request<Incoming>) -> Response {
+    pub(crate) async fn handle(&self, request: &mut Request<Incoming>) -> Response {
         let answer = match route(request.uri().path()) {
             Some(Route::Objects(place)) => self.objects_request(place, request).await,
             Some(Route::Health { question, check }) if request.method() == Method::GET => {
@@ -96,7 +96,7 @@ impl Api {
                 let answer = health::answer(self, question, check.as_deref(), &query).await;
                 answer.ok_or_else(ApiError::no_such_path)
             }
-            Some(route) if request.method() == Method::GET => Ok(self.fixed(&route, &request)),
+            Some(route) if request.method() == Method::GET => Ok(self.fixed(&route, request)),
             Some(_) => Err(ApiError::method_not_allowed()),
             None => Err(ApiError::no_such_path()),
         };
@@ -137,8 +137,8 @@ impl Api {
         })
     }
 
-    async fn objects_request(&self, place: Place, request: Request<Incoming>) -> Result<Response, ApiError> {
-        let verb = verb(&request, &place)?;
+    async fn objects_request(&self, place: Place, request: &mut Request<Incoming>) -> Result<Response, ApiError> {
+        let verb = verb(request, &place)?;
         let query = Query::parse(request.uri().query().unwrap_or_default());
         let door = place.subresource.map_or(Door::Main, |subresource| subresource.door);
         // Streams have forms of their own.
@@ -148,10 +148,11 @@ impl Api {
             Door::Exec | Door::Attach => return exec::answer(self, &place, &query, request).await,
             _ => {}
         }
-        let form = form(header(&request, &ACCEPT))?;
+        let form = form(header(request, &ACCEPT))?;
         let ask = Ask { place, query, form, door };
-        let content_type = header(&request, &CONTENT_TYPE).map(str::to_owned);
-        let body = async |request: Request<Incoming>| Body::read(content_type.as_deref(), request.into_body()).await;
+        let content_type = header(request, &CONTENT_TYPE).map(str::to_owned);
+        let body =
+            async |request: &mut Request<Incoming>| Body::read(content_type.as_deref(), request.body_mut()).await;
         match verb {
             "get" => read::get(self, &ask).await,
             "list" => read::list(self, &ask).await,

@@ -15,6 +15,10 @@ pub(crate) const MAX_BODY: usize = 3 << 20;
 
 /// A client that sends more slowly is given up.
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// The rest of a body that nobody wanted has less time.
+const FINISH: Duration = Duration::from_secs(5);
+/// And is read so far: what is larger by mistake is told so.
+const FINISH_SIZE: usize = 64 << 20;
 
 /// A body with the type its sender gave it.
 #[derive(Debug)]
@@ -27,7 +31,7 @@ pub(crate) struct Body {
 
 impl Body {
     /// Reads a body to its end, or to the limit.
-    pub(crate) async fn read(content_type: Option<&str>, body: Incoming) -> Result<Self, ApiError> {
+    pub(crate) async fn read(content_type: Option<&str>, body: &mut Incoming) -> Result<Self, ApiError> {
         let media_type = content_type.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
         let media_type = if media_type.is_empty() { "application/json" } else { media_type };
         let collected = tokio::time::timeout(TIMEOUT, Limited::new(body, MAX_BODY).collect());
@@ -36,6 +40,14 @@ impl Body {
             Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(ApiError::too_large(MAX_BODY)),
             Err(error) => Err(ApiError::bad_request(format!("the body could not be read: {error}"))),
         }
+    }
+
+    /// Reads what is left of a body that nobody wanted: who still sends when the connection closes hears that it broke, and not
+    /// why the request was refused.
+    pub(crate) async fn finish(body: &mut Incoming) {
+        let mut rest = Limited::new(body, FINISH_SIZE);
+        let reading = async { while let Some(Ok(_)) = rest.frame().await {} };
+        let _ = tokio::time::timeout(FINISH, reading).await;
     }
 
     /// Was anything sent?

@@ -50,7 +50,7 @@ pub(crate) async fn answer(
     api: &Api,
     place: &Place,
     query: &Query,
-    mut request: Request<Incoming>,
+    request: &mut Request<Incoming>,
 ) -> Result<Response, ApiError> {
     let pod = container::pod(api, place).await?;
     let name = container::named(&pod, query.get("container"))?;
@@ -64,7 +64,7 @@ pub(crate) async fn answer(
         return Err(ApiError::bad_request("you must specify at least 1 command for the container"));
     }
     container::is_running(&pod, &name)?;
-    let handshake = Handshake::of(&request)?;
+    let handshake = Handshake::of(request)?;
     let tty = query.flag("tty");
     let (streams, ends) = pipes(wanted, tty);
     let target = Target { pod: &pod, container: &name };
@@ -74,7 +74,7 @@ pub(crate) async fn answer(
         let Attached { container_id, exit } = api.backend().attach(target, tty, streams).await?;
         (Some(container_id), exit)
     };
-    let upgraded = hyper::upgrade::on(&mut request);
+    let upgraded = hyper::upgrade::on(request);
     let api = api.clone();
     tokio::spawn(async move {
         let session = async {

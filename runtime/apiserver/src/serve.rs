@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::api::Api;
+use crate::body::Body;
 use crate::respond::{self, Payload};
 use crate::status::ApiError;
 use crate::storage::StorageError;
@@ -167,14 +168,15 @@ async fn next(listener: &Listener) -> io::Result<Stream> {
 }
 
 async fn connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(api: Api, stream: S, is_tcp: bool) {
-    let service = service_fn(|request: Request<Incoming>| {
+    let service = service_fn(|mut request: Request<Incoming>| {
         let api = api.clone();
         async move {
             let refused = if is_tcp { from_elsewhere(&request) } else { None };
             let response: Response<Payload> = match refused {
                 Some(error) => respond::error(&error),
-                None => api.handle(request).await,
+                None => api.handle(&mut request).await,
             };
+            Body::finish(request.body_mut()).await;
             Ok::<_, std::convert::Infallible>(response)
         }
     });

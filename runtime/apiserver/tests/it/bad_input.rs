@@ -1,9 +1,12 @@
 //! What clients get wrong: an answer that says so, never a lost connection.
 
+use std::io::{Read, Write};
+
 use serde_json::json;
 
 use crate::client::{APPLY, JSON_PATCH, STRATEGIC};
 use crate::server::{Server, pod};
+use crate::until::within;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
@@ -156,6 +159,36 @@ async fn paths_methods_and_forms_that_are_not_there() {
     let mut elsewhere = pod("web");
     elsewhere["metadata"]["namespace"] = "other".into();
     assert_eq!(client.post(PODS, &elsewhere).await.error().0, 400);
+    server.end().await;
+}
+
+/// Most clients send all of a request before they read: one whose body nobody wants must be able to.
+#[tokio::test]
+async fn who_is_refused_before_the_body_was_read_hears_why() {
+    let server = Server::start().await;
+    for (method, path, host, code) in [
+        ("DELETE", "/version", "localhost", "405"),
+        ("POST", "/api/v1/bogus", "localhost", "404"),
+        ("PUT", "/api/v1/namespaces/default/pods", "localhost", "405"),
+        ("POST", PODS, "localhost", "413"),
+        ("POST", PODS, "evil.example", "403"),
+    ] {
+        let address = server.address;
+        let asking = tokio::task::spawn_blocking(move || {
+            let mut stream = std::net::TcpStream::connect(address)?;
+            // More than the sockets hold, and than the server reads of a body that it wants.
+            let body = vec![b' '; 5 << 20];
+            let length = body.len();
+            write!(stream, "{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n\r\n")?;
+            stream.write_all(&body)?;
+            let mut answer = [0; 12];
+            stream.read_exact(&mut answer)?;
+            Ok::<_, std::io::Error>(String::from_utf8_lossy(&answer).into_owned())
+        });
+        let answer = within("an answer", asking).await.expect("no panic");
+        let answer = answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"));
+        assert_eq!(answer, format!("HTTP/1.1 {code}"), "{method} {path}");
+    }
     server.end().await;
 }
 
