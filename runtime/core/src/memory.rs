@@ -1,29 +1,58 @@
 //! Memory quality of service: when growth is slowed, and what is kept for whom (RES-10).
 
 use crate::qos::QosClass;
+use crate::time::Duration;
 
 /// `memoryThrottlingFactor` where none is configured.
 pub const DEFAULT_THROTTLING_FACTOR: f64 = 0.9;
 
-/// Memory above which a Burstable container's growth is slowed: request + factor × (limit − request), down to a whole page. Where
-/// there is no limit, what the node can give away takes its place. None if nothing is to be slowed: the class isn't Burstable, or the
+/// A container that holds more than `above` grows slowly (`memory.high`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Throttle {
+    /// Bytes.
+    pub above: u64,
+    /// Bytes that it can't hold more than: its limit, or what the node can give away.
+    pub limit: u64,
+}
+
+/// What slows a container's growth: it begins at request + factor × (limit − request), down to a whole page. Where there is no limit,
+/// as for BestEffort, what the node can give away takes its place. None if nothing is to be slowed: the class is Guaranteed, or the
 /// result would not be above the request.
-pub fn throttle_above(
+pub fn throttle(
     class: QosClass,
     request: u64,
     limit: Option<u64>,
     allocatable: u64,
     factor: f64,
     page: u64,
-) -> Option<u64> {
-    if class != QosClass::Burstable || limit == Some(request) {
+) -> Option<Throttle> {
+    if class == QosClass::Guaranteed || limit == Some(request) {
         return None;
     }
-    let top = limit.unwrap_or(allocatable);
-    let growth = top.saturating_sub(request) as f64 * factor;
-    let high = request.saturating_add(growth as u64);
-    let high = high - high % page.max(1);
-    (high > request).then_some(high)
+    let limit = limit.unwrap_or(allocatable);
+    let growth = limit.saturating_sub(request) as f64 * factor;
+    let above = request.saturating_add(growth as u64);
+    let above = above - above % page.max(1);
+    (above > request).then_some(Throttle { above, limit })
+}
+
+/// The longest that a growth waits, as with Linux' `memory.high`.
+const LONGEST: Duration = Duration::from_secs(2);
+/// A growth by less waits for less: many small ones are as slow as one that is big.
+const WHOLE_GROWTH: u64 = 1 << 20;
+
+impl Throttle {
+    /// How long a container waits that has grown by so much and holds so much now: with the square of how near its limit is, so that who
+    /// is a little over hardly notices, and who goes on is held up before the limit ends him.
+    pub fn delay(self, used: u64, grown: u64) -> Duration {
+        let over = used.saturating_sub(self.above);
+        let span = self.limit.saturating_sub(self.above).max(1);
+        let thousandths = |part: u64, whole: u64| u128::from(part.min(whole)) * 1000 / u128::from(whole);
+        let share = thousandths(over, span).pow(2) * thousandths(grown, WHOLE_GROWTH);
+        // Of 10^9: the cube of thousandths.
+        let nanos = LONGEST.as_nanos() * share / 1_000_000_000;
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
 }
 
 /// `memoryReservationPolicy`.
@@ -43,6 +72,20 @@ pub struct Reservation {
     pub hard: u64,
     /// Is taken from it last.
     pub soft: u64,
+}
+
+impl Reservation {
+    /// As much less, at most all of it.
+    #[must_use]
+    pub const fn without(self, less: Self) -> Self {
+        Self { hard: self.hard.saturating_sub(less.hard), soft: self.soft.saturating_sub(less.soft) }
+    }
+
+    /// As much more.
+    #[must_use]
+    pub const fn and(self, more: Self) -> Self {
+        Self { hard: self.hard.saturating_add(more.hard), soft: self.soft.saturating_add(more.soft) }
+    }
 }
 
 /// What is kept for a container that requests so much.

@@ -276,7 +276,8 @@ fn stubborn() -> Script {
 #[test]
 fn growth_above_the_request_is_slowed_by_the_factor() {
     const MIB: u64 = 1 << 20;
-    let above = |class, request, limit, factor| memory::throttle_above(class, request, limit, 1000 * MIB, factor, 4096);
+    let throttle = |class, request, limit, factor| memory::throttle(class, request, limit, 1000 * MIB, factor, 4096);
+    let above = |class, request, limit, factor| throttle(class, request, limit, factor).map(|throttle| throttle.above);
     let burstable = |request, limit| above(QosClass::Burstable, request, limit, memory::DEFAULT_THROTTLING_FACTOR);
     assert_eq!(burstable(100 * MIB, Some(200 * MIB)), Some(190 * MIB), "request + 0.9 x (limit - request)");
     assert_eq!(burstable(0, Some(100 * MIB)), Some(90 * MIB));
@@ -285,7 +286,20 @@ fn growth_above_the_request_is_slowed_by_the_factor() {
     assert_eq!(above(QosClass::Burstable, MIB, Some(MIB + 5000), 0.9), Some(MIB + 4096), "whole pages");
     assert_eq!(above(QosClass::Burstable, MIB, Some(2 * MIB), 0.0), None);
     assert_eq!(above(QosClass::Guaranteed, MIB, Some(2 * MIB), 0.9), None);
-    assert_eq!(above(QosClass::BestEffort, 0, None, 0.9), None);
+    assert_eq!(above(QosClass::BestEffort, 0, None, 0.9), Some(900 * MIB), "of all that the node has");
+}
+
+// spec: RES-10
+#[test]
+fn who_grows_waits_the_longer_the_nearer_his_limit_is() {
+    const MIB: u64 = 1 << 20;
+    let throttle = memory::Throttle { above: 60 * MIB, limit: 100 * MIB };
+    let millis = |used, grown| throttle.delay(used * MIB, grown).as_millis();
+    assert_eq!(millis(60, 50 * MIB), 0);
+    assert_eq!(millis(61, MIB), 1);
+    assert_eq!(millis(80, MIB), 500, "half way, a quarter of the longest");
+    assert_eq!((millis(100, MIB), millis(100, 40 * MIB), millis(500, MIB)), (2000, 2000, 2000));
+    assert_eq!(millis(100, MIB / 16), 124, "small growths wait for less");
 }
 
 // spec: RES-10
