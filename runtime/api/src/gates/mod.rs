@@ -21,6 +21,7 @@ pub enum Gate {
     HostnameOverride,
     ImageVolume,
     KubeletCrashLoopBackOffMax,
+    MemoryQoS,
     PodCertificateRequest,
     PodLevelResources,
     ReduceDefaultCrashLoopBackOffDecay,
@@ -52,7 +53,7 @@ const fn on_here(gate: Gate, name: &'static str, turns_on: &'static str) -> Swit
 }
 
 /// In the order of [`Gate`].
-const SWITCHES: [Switch; 16] = [
+const SWITCHES: [Switch; 17] = [
     switch(
         Gate::ClusterTrustBundleProjection,
         "ClusterTrustBundleProjection",
@@ -76,6 +77,11 @@ const SWITCHES: [Switch; 16] = [
         "KubeletCrashLoopBackOffMax",
         true,
         "`crashLoopBackOff.maxContainerRestartPeriod` of this configuration",
+    ),
+    on_here(
+        Gate::MemoryQoS,
+        "MemoryQoS",
+        "`memoryThrottlingFactor` and `memoryReservationPolicy` of this configuration",
     ),
     switch(Gate::PodCertificateRequest, "PodCertificateRequest", false, "`podCertificate` in projected volumes"),
     switch(Gate::PodLevelResources, "PodLevelResources", true, "`resources` of a pod"),
@@ -107,14 +113,13 @@ const SWITCHES: [Switch; 16] = [
 ];
 
 /// Gates that people find in documents and can't change here: on if what they turn on is always there.
-const FIXED: [(&str, bool); 15] = [
+const FIXED: [(&str, bool); 14] = [
     ("ChangeContainerStatusOnKubeletRestart", false),
     ("CompositePodGroup", false),
     ("GangScheduling", false),
     ("InPlacePodLevelResourcesVerticalScaling", true),
     ("InPlacePodVerticalScaling", true),
     ("InPlacePodVerticalScalingInitContainers", true),
-    ("MemoryQoS", false),
     ("PodLifecycleSleepAction", true),
     ("PodLifecycleSleepActionAllowZero", true),
     ("PodObservedGenerationTracking", true),
