@@ -3,6 +3,7 @@
 mod check;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -10,8 +11,10 @@ use std::time::Duration;
 
 use husk_api::{Gate, Gates};
 use husk_core::backoff::BackoffConfig;
+use husk_core::memory::ReservationPolicy;
 use husk_core::quantity::Quantity;
 use husk_core::spec::ResourceList;
+use husk_engine::Compiler;
 use jiff::SignedDuration;
 use serde::de::{Deserializer, Error};
 use serde::ser::Serializer;
@@ -20,7 +23,13 @@ use serde_json::Value;
 
 use crate::images::{ImageSource, ImagesConfig};
 use crate::local::NodeLimits;
+use crate::machine::memory_available;
+use crate::shares::MemoryQos;
 use crate::users::IDS_PER_POD;
+
+/// A big module takes a minute here, and several on a small core.
+const COMPILE_TIME: Duration = Duration::from_secs(300);
+const COMPILE_MEMORY: u64 = 1 << 30;
 
 /// A larger file is none that anybody wrote.
 const MOST_BYTES: u64 = 1 << 20;
@@ -114,6 +123,24 @@ pub enum MemoryReservationPolicy {
     TieredReservation,
 }
 
+impl From<MemoryReservationPolicy> for ReservationPolicy {
+    fn from(policy: MemoryReservationPolicy) -> Self {
+        match policy {
+            MemoryReservationPolicy::None => Self::None,
+            MemoryReservationPolicy::TieredReservation => Self::TieredReservation,
+        }
+    }
+}
+
+/// How guests that compute are stopped, so that others have their turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Metering {
+    /// They count what they do. It costs calls and branches the most.
+    Fuel,
+    /// They look at a clock. There are no budgets of fuel then.
+    Epochs,
+}
+
 /// What no KubeletConfiguration has.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -132,8 +159,16 @@ pub struct HuskConfiguration {
     pub image_sources: Vec<PathBuf>,
     /// Threads that guests compute on, at a lower priority than the agent's own (as many as there are processors).
     pub guest_threads: Option<NonZeroU32>,
+    /// How guests that compute are stopped (Fuel).
+    pub metering: Option<Metering>,
+    /// Files, folders, sockets and streams that one instance of a container may hold open at once (4096).
+    pub guest_open_files: Option<NonZeroU32>,
     /// Bytes of compiled code that are kept, as in `256Mi` (256Mi).
     pub compiled_code_limit: Option<String>,
+    /// Time of a processor that one module may take to compile, as in `5m` (5m).
+    pub compile_timeout: Option<Span>,
+    /// Memory that one module may take to compile, as in `512Mi` (half of the machine's, 1Gi at most).
+    pub compile_memory: Option<String>,
     /// Pods that have ended go beyond this number, the oldest first; 0 for never (500).
     #[serde(rename = "terminatedPodGCThreshold")]
     pub terminated_pod_gc_threshold: Option<usize>,
@@ -201,19 +236,14 @@ impl AgentConfiguration {
         Gates::configured(&self.feature_gates).unwrap_or_default()
     }
 
-    /// Fields that are set and change nothing, and why.
-    pub fn without_effect(&self) -> Vec<&'static str> {
-        let fields = [
-            (
-                self.memory_throttling_factor.is_some(),
-                "memoryThrottlingFactor: no effect yet: a container's memory has its limit and nothing before that",
-            ),
-            (
-                self.memory_reservation_policy == Some(MemoryReservationPolicy::TieredReservation),
-                "memoryReservationPolicy: no effect: containers are no cgroups of their own that the kernel could keep memory for",
-            ),
-        ];
-        fields.into_iter().filter_map(|(is_set, why)| is_set.then_some(why)).collect()
+    /// What is to be done about memory before limits are met.
+    fn memory_qos(&self) -> MemoryQos {
+        let is_on = self.gates().0.has(Gate::MemoryQoS);
+        let policy = self.memory_reservation_policy.filter(|_| is_on);
+        MemoryQos {
+            throttling_factor: self.memory_throttling_factor.filter(|_| is_on),
+            reservation: policy.map_or(ReservationPolicy::None, ReservationPolicy::from),
+        }
     }
 
     /// What pods may do.
@@ -230,7 +260,13 @@ impl AgentConfiguration {
             terminated_pods,
             reserved: self.reserved(),
             ids_per_pod,
+            memory_qos: self.memory_qos(),
             guest_threads: self.husk.guest_threads,
+            guest_open_files: self.husk.guest_open_files,
+            metering: match self.husk.metering {
+                None | Some(Metering::Fuel) => husk_engine::Metering::Fuel,
+                Some(Metering::Epochs) => husk_engine::Metering::Epochs,
+            },
         }
     }
 
@@ -276,6 +312,18 @@ impl AgentConfiguration {
             sum.insert(name.clone(), before.checked_add(&amount).unwrap_or(amount));
         }
         sum
+    }
+
+    /// What compiles modules, within which bounds.
+    pub fn compiler(&self, program: PathBuf, arguments: Vec<OsString>) -> Compiler {
+        let configured = self.husk.compile_memory.as_deref().and_then(|text| Quantity::parse(text).ok());
+        let own = || memory_available().map_or(COMPILE_MEMORY, |(_, all)| (all / 2).min(COMPILE_MEMORY));
+        Compiler {
+            program,
+            arguments,
+            memory: configured.and_then(|bytes| u64::try_from(bytes.value()).ok()).unwrap_or_else(own),
+            time: self.husk.compile_timeout.map_or(COMPILE_TIME, |span| span.0),
+        }
     }
 
     /// How images are kept.
@@ -347,16 +395,25 @@ husk:
 
     #[test]
     fn the_samples_of_the_seed_documents_are_taken() {
-        for (text, without_effect) in [
-            (include_str!("../tests/seeds/ids-per-pod.yaml"), 0),
-            (include_str!("../tests/seeds/memory-qos.yaml"), 2),
-            (include_str!("../tests/seeds/restart-delay-100s.yaml"), 0),
-            (include_str!("../tests/seeds/restart-delay-2s.yaml"), 0),
+        for text in [
+            include_str!("../tests/seeds/ids-per-pod.yaml"),
+            include_str!("../tests/seeds/memory-qos.yaml"),
+            include_str!("../tests/seeds/restart-delay-100s.yaml"),
+            include_str!("../tests/seeds/restart-delay-2s.yaml"),
         ] {
             let read = AgentConfiguration::parse(text).expect(text);
             assert_ne!(read, AgentConfiguration::parse("kind: KubeletConfiguration").expect("valid"), "{text}");
-            assert_eq!(read.without_effect().len(), without_effect, "{text}");
         }
+    }
+
+    #[test]
+    fn memory_is_looked_after_if_that_is_configured_and_not_gated_off() {
+        let of = |text: &str| AgentConfiguration::parse(text).expect("valid").limits().memory_qos;
+        let wanted = include_str!("../tests/seeds/memory-qos.yaml");
+        let is = MemoryQos { throttling_factor: Some(0.9), reservation: ReservationPolicy::TieredReservation };
+        assert_eq!(of(wanted), is);
+        assert_eq!(of("maxPods: 5"), MemoryQos::default());
+        assert_eq!(of(&format!("{wanted}\nfeatureGates: {{MemoryQoS: false}}")), MemoryQos::default());
     }
 
     #[test]
@@ -436,6 +493,7 @@ husk:
             ("memoryThrottlingFactor: .nan", "memoryThrottlingFactor: NaN must be greater than 0"),
             ("memoryReservationPolicy: Some", "memoryReservationPolicy"),
             ("husk: {guestThreads: 0}", "guestThreads"),
+            ("husk: {guestOpenFiles: 0}", "guestOpenFiles"),
         ] {
             let error = AgentConfiguration::parse(text).expect_err(text);
             assert!(error.contains(said), "{text}: {error}");

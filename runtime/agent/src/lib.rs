@@ -40,8 +40,8 @@ mod volumes;
 
 pub use backend::Containers;
 pub use config::{
-    AgentConfiguration, ConfigurationError, CrashLoopBackOff, HuskConfiguration, MemoryReservationPolicy, Span,
-    UserNamespaces,
+    AgentConfiguration, ConfigurationError, CrashLoopBackOff, HuskConfiguration, MemoryReservationPolicy, Metering,
+    Span, UserNamespaces,
 };
 pub use device::{Device, DeviceConfig, DeviceError, Reconfiguration};
 pub use images::{
@@ -55,5 +55,6 @@ pub use open_files::check_open_files;
 pub use paths::{default_data_dir, default_socket};
 pub use preflight::Trouble;
 pub use references::{MemoryReferences, References};
+pub use shares::MemoryQos;
 pub use static_pods::{ManifestProblem, PodName, StaticPods, StaticPodsConfig};
 pub use view::ContainerView;

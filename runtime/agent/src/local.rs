@@ -14,7 +14,7 @@ use husk_core::record::{Interruption, PodRecord};
 use husk_core::spec::ResourceList;
 use husk_core::status::PodStatus;
 use husk_core::{Input, Instant, NodeConfig};
-use husk_engine::{Engine, EngineConfig, EngineError, Log};
+use husk_engine::{Engine, EngineConfig, EngineError, Log, Metering};
 use k8s_openapi::api::core::v1::Pod;
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -34,6 +34,7 @@ use crate::pod::LocalPod;
 use crate::preflight::{self, Trouble};
 use crate::references::References;
 use crate::sandbox::Ground;
+use crate::shares::MemoryQos;
 use crate::users::{IDS_PER_POD, PODS, Users};
 use crate::view::ContainerView;
 use crate::volumes::Memory;
@@ -74,8 +75,14 @@ pub struct NodeLimits {
     pub reserved: ResourceList,
     /// Ids of users of a pod that has its own, a multiple of 65,536 (META-07).
     pub ids_per_pod: u32,
+    /// `memoryThrottlingFactor` and `memoryReservationPolicy`.
+    pub memory_qos: MemoryQos,
     /// Threads that guests compute on; as many as there are processors if none (`husk.guestThreads`).
     pub guest_threads: Option<NonZeroU32>,
+    /// Files, folders, sockets and streams that one instance of a container may hold open (`husk.guestOpenFiles`).
+    pub guest_open_files: Option<NonZeroU32>,
+    /// How guests that compute are stopped (`husk.metering`).
+    pub metering: Metering,
 }
 
 impl Default for NodeLimits {
@@ -87,7 +94,10 @@ impl Default for NodeLimits {
             terminated_pods,
             reserved: ResourceList::new(),
             ids_per_pod: IDS_PER_POD,
+            memory_qos: MemoryQos::default(),
             guest_threads: None,
+            guest_open_files: None,
+            metering: Metering::Fuel,
         }
     }
 }
@@ -203,11 +213,14 @@ impl LocalNode {
         let path = &config.data_dir;
         std::fs::create_dir_all(path).map_err(|error| AgentError::Data { path: path.clone(), error })?;
         let own = EngineConfig::default();
-        let threads = config.limits.guest_threads.and_then(|threads| usize::try_from(threads.get()).ok());
+        let number = |set: Option<NonZeroU32>| set.and_then(|number| usize::try_from(number.get()).ok());
         let engine = Engine::new(EngineConfig {
-            workers: threads.unwrap_or(own.workers),
+            workers: number(config.limits.guest_threads).unwrap_or(own.workers),
+            metering: config.limits.metering,
+            handles: number(config.limits.guest_open_files).unwrap_or(own.handles),
             cache_dir: config.cache_dir.clone(),
             cache_bytes: config.images_config.compiled_code_limit,
+            compiler: config.images_config.compiler.clone(),
             scratch_dir: Some(path.join("containers")),
             leftovers_after: LEFTOVERS_AFTER,
             ..own

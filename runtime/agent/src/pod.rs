@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use husk_core::io::{Hook, InstanceRef};
+use husk_core::memory::Throttle;
 use husk_core::spec::{ProbeKind, Resources};
 use husk_engine::Log;
 use k8s_openapi::api::core::v1::{Container, HostIP, LifecycleHandler, LinuxContainerUser, Pod, PodIP, PodSpec, Probe};
@@ -155,6 +156,7 @@ impl LocalPod {
         &self,
         instance: &InstanceRef,
         allocated: Option<&Resources>,
+        throttle: Option<Throttle>,
         target: Option<Target>,
     ) -> Result<Start, &'static str> {
         let name = &*instance.container;
@@ -164,6 +166,7 @@ impl LocalPod {
             image: self.images.get(name).ok_or("its image is not there")?.image.clone(),
             sandbox: self.sandbox.clone().ok_or("the pod has no address yet")?,
             allocated: allocated.cloned(),
+            throttle,
             share: self.share.clone(),
             target,
         })

@@ -2,6 +2,8 @@
 
 use husk_core::admission::FUEL;
 use husk_core::cpu::CpuShare;
+use husk_core::memory::{self, Reservation, ReservationPolicy, Throttle};
+use husk_core::qos::qos_class;
 use husk_core::resources::{pod_limits, pod_requests};
 use husk_core::spec::{PodSpec, ResourceList, Resources};
 
@@ -31,8 +33,29 @@ pub(crate) fn memory_of_pod(spec: &PodSpec) -> Option<u64> {
 
 /// Bytes of memory that a container may have. As everywhere in Kubernetes, 0 is no limit.
 pub(crate) fn memory_limit(resources: &Resources) -> Option<u64> {
-    let limit = resources.limits.get("memory")?;
-    u64::try_from(limit.value()).ok().filter(|limit| *limit > 0)
+    bytes(&resources.limits)
+}
+
+/// What is done about memory before limits are met (RES-10).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MemoryQos {
+    /// `memoryThrottlingFactor`: where between its request and its limit a container begins to grow slowly; nowhere if none.
+    pub throttling_factor: Option<f64>,
+    /// `memoryReservationPolicy`.
+    pub reservation: ReservationPolicy,
+}
+
+impl MemoryQos {
+    /// What slows the growth of a container that was granted this, on a node that has so much for pods.
+    pub(crate) fn throttle(self, pod: &PodSpec, container: &Resources, allocatable: u64) -> Option<Throttle> {
+        let (request, limit) = (bytes(&container.requests).unwrap_or(0), bytes(&container.limits));
+        memory::throttle(qos_class(pod), request, limit, allocatable, self.throttling_factor?, PAGE)
+    }
+
+    /// What is kept for a pod.
+    pub(crate) fn reservation(self, pod: &PodSpec) -> Reservation {
+        memory::reservation(self.reservation, qos_class(pod), bytes(&pod_requests(pod)).unwrap_or(0))
+    }
 }
 
 /// Fuel that each instance of a container may burn in its life (RES-05).
@@ -40,9 +63,16 @@ pub(crate) fn fuel_budget(resources: &Resources) -> Option<u64> {
     u64::try_from(resources.limits.get(FUEL)?.value()).ok()
 }
 
+fn bytes(list: &ResourceList) -> Option<u64> {
+    u64::try_from(list.get("memory")?.value()).ok().filter(|bytes| *bytes > 0)
+}
+
 fn millis(list: &ResourceList) -> u64 {
     list.get("cpu").and_then(|amount| u64::try_from(amount.milli_value()).ok()).unwrap_or(0)
 }
+
+/// Of WebAssembly.
+const PAGE: u64 = 64 << 10;
 
 #[cfg(test)]
 mod tests {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use husk_core::memory::Throttle;
 use husk_core::spec::Resources;
 use husk_engine::{ContainerConfig, Image, StartError};
 use k8s_openapi::api::core::v1::{Container, LinuxContainerUser, Pod};
@@ -27,6 +28,8 @@ pub(crate) struct Start {
     pub(crate) sandbox: Arc<Sandbox>,
     /// What the node gave it.
     pub(crate) allocated: Option<Resources>,
+    /// What slows its growth.
+    pub(crate) throttle: Option<Throttle>,
     /// What it shares with the others of its pod.
     pub(crate) share: Option<husk_engine::Pod>,
     /// The container that it looks into, if it is a debugger.
@@ -57,7 +60,7 @@ impl Start {
     }
 
     fn find(self, ground: &Ground) -> Result<Prepared, String> {
-        let Self { pod, container, image, sandbox, allocated, share, target } = self;
+        let Self { pod, container, image, sandbox, allocated, throttle, share, target } = self;
         let whom = ground.users.whom(&pod, &container, image.user(), sandbox.users)?;
         let ip = sandbox.address.ip();
         let (said, hostname) = node_files::identity(&pod, CLUSTER_DOMAIN)?;
@@ -91,6 +94,7 @@ impl Start {
         config.pod = share;
         config.fuel_budget = allocated.as_ref().and_then(shares::fuel_budget);
         config.memory_limit = allocated.as_ref().and_then(shares::memory_limit);
+        config.memory_throttle = throttle;
         Ok(Prepared { config, view, user: whom.shown })
     }
 }

@@ -10,14 +10,14 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use husk_agent::{
-    AgentConfig, AgentConfiguration, Device, DeviceConfig, ImageTable, LocalNode, MemoryReferences, StaticPodsConfig,
-    check_open_files, default_data_dir, default_socket,
+    AgentConfig, AgentConfiguration, Device, DeviceConfig, ImageTable, ImagesConfig, LocalNode, MemoryReferences,
+    StaticPodsConfig, check_open_files, default_data_dir, default_socket,
 };
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::INTERNAL;
 use crate::out::err;
+use crate::{INTERNAL, compile};
 
 /// `shutdownGracePeriod` and `shutdownGracePeriodCriticalPods` where nothing is said.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(30);
@@ -73,7 +73,6 @@ impl Agent {
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
         let file = self.file()?;
         file.gates().1.iter().for_each(|warning| tracing::warn!("{warning}"));
-        file.without_effect().iter().for_each(|warning| tracing::warn!("{warning}"));
         let config = self.device(&file)?;
         check_open_files(config.max_pods);
         let runtime = tokio::runtime::Runtime::new().context("can't start")?;
@@ -117,7 +116,7 @@ impl Agent {
             node: AgentConfig {
                 cache_dir: Some(own.cache_dir.clone().unwrap_or_else(|| data_dir.join("modules"))),
                 images: ImageTable::new(images),
-                images_config: file.images(),
+                images_config: ImagesConfig { compiler: compile::compiler(file), ..file.images() },
                 references: Arc::new(MemoryReferences::default()),
                 node_name: node_name.unwrap_or_else(machine_name),
                 limits: file.limits(),

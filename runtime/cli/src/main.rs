@@ -3,6 +3,7 @@
 mod agent;
 mod check;
 mod client;
+mod compile;
 mod image;
 mod install;
 mod manifest;
@@ -59,6 +60,12 @@ enum Verb {
     Image(image::Image),
     #[command(flatten)]
     Client(client::Verb),
+    /// Compile the module of standard input, as an agent says
+    #[command(name = compile::VERB, hide = true)]
+    CompileAsTold {
+        /// Its bounds, in one word
+        bounds: String,
+    },
     /// Write completions for a shell
     #[command(after_help = COMPLETIONS_HELP)]
     Completions {
@@ -152,6 +159,7 @@ fn main() -> ExitCode {
         Verb::Simulate(simulate) => simulate.run(),
         Verb::Image(image) => image.run(),
         Verb::Client(verb) => Ok(verb.run()),
+        Verb::CompileAsTold { bounds } => Ok(husk_engine::compile_as_told(&bounds)),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "husk", &mut script);

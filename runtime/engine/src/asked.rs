@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use tokio::sync::watch;
 use wasmtime::{CallHook, CallHookHandler, StoreContextMut};
+use wasmtime_wasi::WasiView as _;
 
 use crate::guest::Guest;
 use crate::outcome::{Ended, Stopped};
@@ -18,11 +19,13 @@ pub(crate) struct Asked {
 
 #[async_trait]
 impl CallHookHandler<Guest> for Asked {
-    async fn handle_call_event(&self, _: StoreContextMut<'_, Guest>, hook: CallHook) -> wasmtime::Result<()> {
+    async fn handle_call_event(&self, mut store: StoreContextMut<'_, Guest>, hook: CallHook) -> wasmtime::Result<()> {
         if !matches!(hook, CallHook::CallingHost) {
             return Ok(());
         }
         turns::pause_if_long().await;
+        let Guest { handles, wasi, .. } = store.data_mut();
+        handles.look(wasi.ctx().table);
         let signal = *self.stop.borrow();
         let signal = signal.or_else(|| self.ended.borrow().is_some().then_some(signal::KILL));
         signal.map_or(Ok(()), |signal| Err(Stopped(signal).into()))

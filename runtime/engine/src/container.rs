@@ -7,16 +7,19 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use bytes::Bytes;
 use husk_core::cpu::{CpuShare, Usage};
 use husk_core::io::Outcome;
+use husk_core::memory::Throttle;
 use tokio::sync::{mpsc, watch};
 
+use crate::account::{Account, InUse, MemoryUse};
 use crate::asked::Asked;
 use crate::attach::{Attached, OwnOutput};
-use crate::engine::Engine;
+use crate::engine::{Engine, Metering};
 use crate::exec::{Exec, Process, Streams};
 use crate::guest::Guest;
+use crate::handles::Lease;
 use crate::image::{DEFAULT_PATH, Image, ImageError, ModuleFile};
 use crate::last_words::LastWords;
-use crate::limits::{Account, InUse, MemoryUse, Meter};
+use crate::limits::Meter;
 use crate::log::{Line, Log, Stream};
 use crate::mount::Mount;
 use crate::net::{Egress, PodAddress, PodNet, Protocol};
@@ -74,6 +77,8 @@ pub struct ContainerConfig {
     pub pod: Option<Pod>,
     /// Bytes that its instances may hold together; crossing it ends the guest that does.
     pub memory_limit: Option<u64>,
+    /// What slows the growth of what they hold, before that limit does worse (RES-10).
+    pub memory_throttle: Option<Throttle>,
     /// Fuel that an instance may use in its life.
     pub fuel_budget: Option<u64>,
     /// Absolute path of the file that the guest may write its last words to, for [`Container::last_words`]. It is there and empty when
@@ -105,6 +110,7 @@ impl ContainerConfig {
             cpu: CpuShare::default(),
             pod: None,
             memory_limit: None,
+            memory_throttle: None,
             fuel_budget: None,
             last_words: None,
             stdin: false,
@@ -189,6 +195,11 @@ pub(crate) struct ExecContext {
 impl Container {
     pub(crate) async fn create(engine: Engine, mut config: ContainerConfig, log: Log) -> Result<Self, StartError> {
         complete(&mut config);
+        if config.fuel_budget.is_some() && engine.0.metering != Metering::Fuel {
+            let message =
+                "it has a budget of fuel, and guests of this node are stopped by time, so that none is counted".into();
+            return Err(StartError { reason: "CreateContainerError", message });
+        }
         let acts_as = config.owner.as_ref().map(|owner| engine.owners().of(owner)).transpose()?;
         let mut own = root::add(&mut config, engine.scratch())?;
         let last_words = LastWords::prepare(&mut config, engine.scratch(), &mut own)?;
@@ -207,6 +218,7 @@ impl Container {
             None => Pod::of_one(&engine, config.cpu, config.memory_limit),
         };
         let memory = Arc::new(memory);
+        memory.set_throttle(config.memory_throttle);
         let context = Arc::new(ExecContext {
             engine,
             config,
@@ -352,6 +364,11 @@ impl Container {
         self.0.context.memory.change_limit(limit)
     }
 
+    /// Changes what slows the growth of what they hold, from now on (RES-10).
+    pub fn change_memory_throttle(&self, throttle: Option<Throttle>) {
+        self.0.context.memory.set_throttle(throttle);
+    }
+
     /// Where the node connects to for an address of a pod, which differs for ports that the node may not bind itself.
     pub fn locate(&self, protocol: Protocol, address: SocketAddr) -> SocketAddr {
         let SocketAddr::V4(v4) = address else { return address };
@@ -437,6 +454,7 @@ impl ExecContext {
         Ok(Guest {
             wasi,
             meter: Meter::new(self.memory.clone()),
+            handles: Lease::new(self.engine.0.handles.clone()),
             signals: parts.signals,
             ready: parts.ready,
             net: PodNet::new(self.address.clone()),
@@ -458,11 +476,9 @@ impl ExecContext {
                 std::future::pending::<()>().await;
             }
             let mut store = wasmtime::Store::new(&self.engine.0.wasm, guest);
-            store.limiter(|guest| &mut guest.meter);
+            store.limiter_async(|guest| &mut guest.meter);
             store.call_hook_async(Asked { stop: stopped, ended });
-            let fuel = self.config.fuel_budget.unwrap_or(u64::MAX);
-            let fueled = store.set_fuel(fuel).and_then(|()| store.fuel_async_yield_interval(Some(self.engine.0.slice)));
-            match fueled {
+            match self.meter(&mut store) {
                 Ok(()) => program.run(&mut store).await,
                 Err(error) => Ended::from_error(&error),
             }
@@ -472,6 +488,21 @@ impl ExecContext {
             biased;
             signal = signal::said(&mut stop) => Ended::signal(signal.unwrap_or(signal::KILL)),
             ended = self.seat.run(self.acting(running)) => ended,
+        }
+    }
+
+    /// Sees to it that an instance can be stopped wherever it is.
+    fn meter(&self, store: &mut wasmtime::Store<Guest>) -> wasmtime::Result<()> {
+        match self.engine.0.metering {
+            Metering::Fuel => {
+                store.set_fuel(self.config.fuel_budget.unwrap_or(u64::MAX))?;
+                store.fuel_async_yield_interval(Some(self.engine.0.slice))
+            }
+            Metering::Epochs => {
+                store.set_epoch_deadline(1);
+                store.epoch_deadline_async_yield_and_update(1);
+                Ok(())
+            }
         }
     }
 

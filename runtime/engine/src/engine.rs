@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use husk_core::cpu::CpuShare;
@@ -12,11 +12,13 @@ use tokio::runtime::Handle;
 use tokio::sync::{OnceCell, Semaphore};
 use wasmtime_wasi::{I32Exit, p1, p2};
 
+use crate::account::Account;
 use crate::cache::Cache;
+use crate::compiler::{CodeConfig, Compiler, Output};
 use crate::container::{Container, ContainerConfig, StartError};
 use crate::guest::Guest;
+use crate::handles::Handles;
 use crate::image::{Image, ImageError, ModuleFile};
-use crate::limits::Account;
 use crate::log::Log;
 use crate::net::Ports;
 use crate::owner::Owners;
@@ -24,6 +26,7 @@ use crate::pod::Pod;
 use crate::program::{Linkers, Program};
 use crate::remove::Scratch;
 use crate::threads::Threads;
+use crate::ticker::Ticker;
 use crate::turns::Turns;
 use crate::{lifecycle, root, sockets};
 
@@ -44,15 +47,32 @@ pub struct EngineConfig {
     pub leftovers_after: Duration,
     /// Threads that guests run on.
     pub workers: usize,
+    /// How modules are compiled. Without it that is done by this process, where nothing bounds it.
+    pub compiler: Option<Compiler>,
     /// Modules that are compiled at the same time: each takes a multiple of its size in memory.
     pub compilers: usize,
-    /// Fuel (about one unit per Wasm instruction) after which a guest gives its thread to the next.
+    /// How guests are stopped.
+    pub metering: Metering,
+    /// Fuel (about one unit per Wasm instruction) after which a guest is looked at.
     pub slice: u64,
+    /// Files, folders, sockets, streams and timers that an instance may hold open at once; to want more ends it.
+    pub handles: usize,
     /// Address space reserved per linear memory. None is wasmtime's own choice, 4 GiB on 64-bit systems, which saves the
     /// compiled code its bounds checks; give a few MiB where address space is short.
     pub memory_reservation: Option<u64>,
     /// Bytes of stack for a guest's own frames; deeper recursion is a stack fault.
     pub stack: usize,
+}
+
+/// How guests are stopped that compute, so that others have their turns and they can be ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Metering {
+    /// They count what they do, and are stopped after a slice of it.
+    #[default]
+    Fuel,
+    /// They look at a clock that ticks each millisecond. Calls and branches cost less; there are no budgets of fuel, and nobody can say
+    /// what a guest has done, only how long it took.
+    Epochs,
 }
 
 impl Default for EngineConfig {
@@ -64,8 +84,11 @@ impl Default for EngineConfig {
             scratch_dir: None,
             leftovers_after: Duration::ZERO,
             workers,
+            compiler: None,
             compilers: workers.div_ceil(2),
+            metering: Metering::Fuel,
             slice: 100_000,
+            handles: 4096,
             memory_reservation: None,
             stack: 512 * 1024,
         }
@@ -96,15 +119,20 @@ pub struct Engine(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) wasm: wasmtime::Engine,
+    pub(crate) metering: Metering,
     pub(crate) slice: u64,
     ports: Ports,
     linkers: Linkers,
     cache: Option<Arc<Cache>>,
+    compiler: Option<(Compiler, CodeConfig)>,
+    /// Modules that take too much to compile, so that nobody tries again, and the bound of it.
+    too_costly: Mutex<HashMap<[u8; 32], String>>,
     compilers: Arc<Semaphore>,
     compiled: AtomicU64,
     programs: Mutex<HashMap<[u8; 32], Slot>>,
     scratch: Scratch,
     turns: Turns,
+    pub(crate) handles: Arc<Handles>,
     memory: Arc<Account>,
     threads: Threads,
     owners: Owners,
@@ -123,7 +151,13 @@ impl Engine {
     /// Builds the engine and starts its threads. Raises this process's limit of open files to what it may have: each directory
     /// and socket of each container is one.
     pub fn new(config: EngineConfig) -> Result<Self, EngineError> {
-        raise_open_files();
+        let open_files = raise_open_files();
+        let code = CodeConfig {
+            metering: config.metering,
+            stack: config.stack,
+            memory_reservation: config.memory_reservation,
+            bytes: config.cache_bytes,
+        };
         let failed = |error: wasmtime::Error| EngineError::Wasmtime(format!("{error:#}"));
         let wasm = wasmtime::Engine::new(&wasmtime_config(&config)).map_err(failed)?;
         let linkers = linkers(&wasm).map_err(failed)?;
@@ -139,18 +173,26 @@ impl Engine {
             root::scratch(config.scratch_dir.as_deref(), config.leftovers_after).map_err(EngineError::Scratch)?;
         let workers = config.workers.max(1);
         let threads = Threads::start(workers, || {}).map_err(EngineError::Threads)?;
-        let turns = Turns::new(workers, threads.handle());
+        let ticker = match config.metering {
+            Metering::Fuel => None,
+            Metering::Epochs => Some(Ticker::start(wasm.clone()).map_err(EngineError::Threads)?),
+        };
+        let turns = Turns::new(workers, threads.handle(), ticker);
         Ok(Self(Arc::new(Inner {
             wasm,
+            metering: config.metering,
             slice: config.slice.max(1),
             ports: Ports::default(),
             linkers,
             cache,
+            compiler: config.compiler.map(|compiler| (compiler, code)),
+            too_costly: Mutex::default(),
             compilers: Arc::new(Semaphore::new(config.compilers.max(1))),
             compiled: AtomicU64::new(0),
             programs: Mutex::default(),
             scratch,
             turns,
+            handles: Arc::new(Handles::new(config.handles, open_files)),
             memory: Arc::new(Account::of_node(None)),
             threads,
             owners: Owners::default(),
@@ -242,13 +284,51 @@ impl Engine {
         }
         // The turn ends with the compilation, also when nobody waits for that any more. The semaphore is never closed.
         let turn = self.0.compilers.clone().acquire_owned().await.ok();
+        self.0.compiled.fetch_add(1, Ordering::Relaxed);
+        if let Some((compiler, config)) = &self.0.compiler {
+            return self.compile_apart(compiler, config, module).await;
+        }
         let (inner, module) = (self.0.clone(), module.clone());
         self.blocking(move || {
             let _turn = turn;
-            inner.compiled.fetch_add(1, Ordering::Relaxed);
             Program::compile(&inner.wasm, &inner.linkers, inner.cache.as_deref(), &module)
         })
         .await
+    }
+
+    /// Has a module compiled by another process, which ends when nobody waits for it any more.
+    async fn compile_apart(
+        &self,
+        compiler: &Compiler,
+        config: &CodeConfig,
+        module: &ModuleFile,
+    ) -> Result<Arc<Program>, ImageError> {
+        if let Some(most) = self.too_costly().get(&module.digest).cloned() {
+            return Err(ImageError::TooCostly { path: module.path.clone(), most });
+        }
+        let (file, cache) = (module.clone(), self.0.cache.clone());
+        let begin = move || {
+            let bytes = file.read()?;
+            let output = Output::begin(cache);
+            output.map(|output| (bytes, output)).map_err(|error| ImageError::compiler(&file, &error))
+        };
+        let (bytes, output) = self.blocking(begin).await?;
+        if let Err(error) = compiler.compile(config, module, bytes, &output).await {
+            if let ImageError::TooCostly { most, .. } = &error {
+                let mut known = self.too_costly();
+                if known.len() >= MAX_IDLE_PROGRAMS {
+                    known.clear();
+                }
+                known.insert(module.digest, most.clone());
+            }
+            return Err(error);
+        }
+        let (inner, file) = (self.0.clone(), module.clone());
+        self.blocking(move || Program::take(&inner.wasm, &inner.linkers, output, &file)).await
+    }
+
+    fn too_costly(&self) -> MutexGuard<'_, HashMap<[u8; 32], String>> {
+        self.0.too_costly.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
@@ -268,17 +348,25 @@ impl Engine {
     }
 }
 
-fn raise_open_files() {
+/// Returns what this process may have open then.
+fn raise_open_files() -> u64 {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };
-    if let Err(error) = rustix::process::setrlimit(Resource::Nofile, raised) {
-        tracing::warn!("limit of open files stays at {:?}: {error}", limit.current);
-    }
+    let now = match rustix::process::setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(error) => {
+            tracing::warn!("limit of open files stays at {:?}: {error}", limit.current);
+            limit.current
+        }
+    };
+    // None is no limit.
+    now.unwrap_or(u64::MAX)
 }
 
-fn wasmtime_config(config: &EngineConfig) -> wasmtime::Config {
+pub(crate) fn wasmtime_config(config: &EngineConfig) -> wasmtime::Config {
     let mut wasm = wasmtime::Config::new();
-    wasm.consume_fuel(true)
+    wasm.consume_fuel(config.metering == Metering::Fuel)
+        .epoch_interruption(config.metering == Metering::Epochs)
         .max_wasm_stack(config.stack)
         // Host calls run on the same stack, above the guest's frames.
         .async_stack_size(config.stack + 512 * 1024)

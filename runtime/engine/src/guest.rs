@@ -6,6 +6,7 @@ use tokio::sync::watch;
 use wasmtime_wasi::p1::WasiP1Ctx;
 use wasmtime_wasi::{WasiCtxView, WasiView};
 
+use crate::handles::Lease;
 use crate::limits::Meter;
 use crate::net::PodNet;
 use crate::signal::Pending;
@@ -16,6 +17,8 @@ pub(crate) struct Guest {
     pub(crate) wasi: WasiP1Ctx,
     /// Its share of the container's memory.
     pub(crate) meter: Meter,
+    /// What it may hold open.
+    pub(crate) handles: Lease,
     /// Signals sent to it.
     pub(crate) signals: Arc<Pending>,
     /// What it says of itself (`husk:lifecycle/health`).

@@ -94,6 +94,24 @@ pub enum ImageError {
         /// The validator's words.
         detail: String,
     },
+    /// To compile it takes more than the node gives to that.
+    #[error(
+        "{path}: to compile it takes more than {most}, which is the most that one module may take; build it smaller, or raise the limit"
+    )]
+    TooCostly {
+        /// The file.
+        path: PathBuf,
+        /// The bound.
+        most: String,
+    },
+    /// The process that was to compile it can't, which is not the module's fault as far as is known.
+    #[error("{path}: could not be compiled: {detail}")]
+    Compiler {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        detail: String,
+    },
     /// It wants something that this node doesn't have.
     #[error(
         "{path}: imports `{import}`, which this node does not provide; it has WASI 0.2 (without wasi:http), WASI preview 1 and husk:lifecycle"
@@ -154,6 +172,17 @@ pub enum ImageError {
         /// The file.
         path: PathBuf,
     },
+}
+
+impl ImageError {
+    pub(crate) fn compiler(module: &ModuleFile, error: &std::io::Error) -> Self {
+        Self::Compiler { path: module.path.clone(), detail: error.to_string() }
+    }
+
+    /// The image is whole and what is in it is valid; it can't be compiled here, or not now.
+    pub fn is_of_compiler(&self) -> bool {
+        matches!(self, Self::TooCostly { .. } | Self::Compiler { .. })
+    }
 }
 
 /// What an image says of itself beside its files, as the configuration of an OCI image does.

@@ -21,14 +21,17 @@
 //! # Ok(()) }
 //! ```
 
+mod account;
 mod asked;
 mod attach;
 mod cache;
+mod compiler;
 mod container;
 mod engine;
 mod exec;
 mod files;
 mod guest;
+mod handles;
 mod image;
 mod last_words;
 mod lifecycle;
@@ -48,15 +51,17 @@ mod split;
 mod stdio;
 mod terminal;
 mod threads;
+mod ticker;
 mod turns;
 mod wasi;
 
+pub use account::{InUse, MemoryUse};
 pub use attach::{Attached, Detached};
+pub use compiler::{Compiler, compile_as_told};
 pub use container::{Container, ContainerConfig, StartError};
-pub use engine::{Engine, EngineConfig, EngineError};
+pub use engine::{Engine, EngineConfig, EngineError, Metering};
 pub use exec::{Exec, ExecOutput, Process, Streams};
 pub use image::{Image, ImageConfig, ImageError};
-pub use limits::{InUse, MemoryUse};
 pub use log::{Follower, Line, Log, LogConfig, Stream};
 pub use mount::Mount;
 pub use owner::Owner;

@@ -1,9 +1,10 @@
 //! How a guest ended, read from what wasmtime answers (STATE-07).
 
 use husk_core::io::{Outcome, Trap};
+use wasmtime::component::ResourceTableError;
 use wasmtime_wasi::I32Exit;
 
-use crate::limits::OutOfMemory;
+use crate::account::OutOfMemory;
 
 /// How an instance ended, and in words if it wasn't by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +55,9 @@ fn in_words(error: &wasmtime::Error) -> String {
     let mut words: Vec<String> = error.chain().map(ToString::to_string).collect();
     words.retain(|part| place.as_ref() != Some(part));
     words.reverse();
+    if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
+        words = vec!["it holds more files, sockets and streams open than it may".into()];
+    }
     let reason = words.join(": ");
     place.map_or(reason.clone(), |place| format!("{reason}\n{place}"))
 }

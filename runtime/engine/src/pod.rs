@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use husk_core::cpu::{CpuShare, Usage};
+use husk_core::memory::Reservation;
 
+use crate::account::{Account, InUse, MemoryUse};
 use crate::engine::Engine;
-use crate::limits::{Account, InUse, MemoryUse};
 use crate::turns::{PodShare, Seat};
 
 /// A pod, as its containers share it. Clones are the same; it is gone when the last of them and the last of its containers is.
@@ -43,6 +44,11 @@ impl Pod {
     /// They hold more than that. Nothing is changed.
     pub fn change_memory_limit(&self, limit: Option<u64>) -> Result<(), InUse> {
         self.memory.change_limit(limit)
+    }
+
+    /// Keeps memory for them that other pods can't have, whether they hold it already or not (RES-10).
+    pub fn keep_memory(&self, kept: Reservation) {
+        self.memory.keep(kept);
     }
 
     /// What its containers have used of the processors, those that are gone included.

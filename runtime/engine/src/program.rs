@@ -1,5 +1,8 @@
 //! A compiled module, linked against what the node provides and ready to be instantiated any number of times.
 
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::path::Path;
 use std::sync::Arc;
 
 use husk_core::io::Outcome;
@@ -8,6 +11,7 @@ use wasmtime::{Module, Precompiled, Store};
 use wasmtime_wasi::p2::bindings::CommandPre;
 
 use crate::cache::Cache;
+use crate::compiler::Output;
 use crate::guest::Guest;
 use crate::image::{ImageError, ModuleFile};
 use crate::lifecycle;
@@ -59,6 +63,25 @@ impl Program {
         program
     }
 
+    /// Links what another process compiled, and keeps it if it is to be kept.
+    pub(crate) fn take(
+        engine: &wasmtime::Engine,
+        linkers: &Linkers,
+        output: Output,
+        file: &ModuleFile,
+    ) -> Result<Arc<Self>, ImageError> {
+        let failed =
+            |error: &dyn std::fmt::Display| ImageError::Compiler { path: file.path.clone(), detail: error.to_string() };
+        let code = match output {
+            Output::Kept(cache, unfinished) => {
+                let kept = cache.keep(&file.digest, unfinished).map_err(|error| failed(&error))?;
+                Code::open(engine, &kept).map_err(|error| failed(&format!("{error:#}")))?
+            }
+            Output::InMemory(code) => Code::read(engine, code).map_err(|error| failed(&format!("{error:#}")))?,
+        };
+        code.link(engine, linkers, file).map(Arc::new)
+    }
+
     /// Instantiates the module in a store and runs it to its end.
     pub(crate) async fn run(&self, store: &mut Store<Guest>) -> Ended {
         match self.call(&mut *store).await {
@@ -102,21 +125,41 @@ enum Code {
 impl Code {
     fn load(engine: &wasmtime::Engine, cache: &Cache, file: &ModuleFile) -> Option<Self> {
         let kept = cache.load(&file.digest)?;
-        let kind = wasmtime::Engine::detect_precompiled_file(&kept).ok()?;
-        // SAFETY: the file is what this node's compiler wrote: its digest was checked, only the node's own user can write to the
-        // directory, and the node replaces files there but never changes them.
-        let code = unsafe {
-            match kind {
-                Some(Precompiled::Module) => Module::deserialize_file(engine, &kept).map(Self::Core),
-                Some(Precompiled::Component) => Component::deserialize_file(engine, &kept).map(Self::Component),
-                None => return None,
-            }
-        };
+        let code = Self::open(engine, &kept);
         code.inspect_err(|error| {
             tracing::warn!("{}: compiled code can't be used ({error:#}); it is built again", file.path.display());
             cache.remove(&file.digest);
         })
         .ok()
+    }
+
+    /// Maps code that this node's compiler wrote.
+    fn open(engine: &wasmtime::Engine, kept: &Path) -> wasmtime::Result<Self> {
+        let kind = wasmtime::Engine::detect_precompiled_file(kept)?;
+        // SAFETY: the file is what this node's compiler wrote: its digest was checked or made now, only the node's own user can write
+        // to the directory, and the node replaces files there but never changes them.
+        unsafe {
+            match kind {
+                Some(Precompiled::Module) => Module::deserialize_file(engine, kept).map(Self::Core),
+                Some(Precompiled::Component) => Component::deserialize_file(engine, kept).map(Self::Component),
+                None => Err(wasmtime::Error::msg("it is no compiled code")),
+            }
+        }
+    }
+
+    /// Reads code that this node's compiler has just written to a file that nobody else has.
+    fn read(engine: &wasmtime::Engine, mut code: File) -> wasmtime::Result<Self> {
+        let mut bytes = Vec::new();
+        code.rewind()?;
+        code.read_to_end(&mut bytes)?;
+        // SAFETY: as above.
+        unsafe {
+            match wasmtime::Engine::detect_precompiled(&bytes) {
+                Some(Precompiled::Module) => Module::deserialize(engine, bytes).map(Self::Core),
+                Some(Precompiled::Component) => Component::deserialize(engine, bytes).map(Self::Component),
+                None => Err(wasmtime::Error::msg("it is no compiled code")),
+            }
+        }
     }
 
     fn compile(engine: &wasmtime::Engine, cache: Option<&Cache>, file: &ModuleFile) -> Result<Self, ImageError> {

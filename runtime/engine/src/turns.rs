@@ -18,6 +18,8 @@ use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
+use crate::ticker::Ticker;
+
 /// The turns of a node.
 #[derive(Clone, Debug)]
 pub(crate) struct Turns(Arc<Shared>);
@@ -28,6 +30,8 @@ struct Shared {
     begun: std::time::Instant,
     /// Somebody has to wait until a time that is earlier than those before.
     sooner: Notify,
+    /// For guests that are stopped by time.
+    ticker: Option<Ticker>,
 }
 
 #[derive(Debug)]
@@ -60,9 +64,9 @@ pub(crate) struct Seat {
 
 impl Turns {
     /// With so many turns at the same time, and somebody on these threads who looks at the clock.
-    pub(crate) fn new(turns: usize, threads: &Handle) -> Self {
-        let state = State { queue: RunQueue::default(), free: turns, look_at: None };
-        let shared = Shared { state: Mutex::new(state), begun: std::time::Instant::now(), sooner: Notify::new() };
+    pub(crate) fn new(turns: usize, threads: &Handle, ticker: Option<Ticker>) -> Self {
+        let state = Mutex::new(State { queue: RunQueue::default(), free: turns, look_at: None });
+        let shared = Shared { state, begun: std::time::Instant::now(), sooner: Notify::new(), ticker };
         let turns = Self(Arc::new(shared));
         threads.spawn(turns.clone().look_at_the_clock());
         turns
@@ -291,18 +295,36 @@ impl<F: Future> Future for InTurns<'_, F> {
             }
             self.place = Place::HasTurn(Duration::ZERO);
         }
-        self.slice(context)
+        self.turn(context)
     }
 }
 
 impl<F: Future> InTurns<'_, F> {
-    /// Lets the instance compute until its slice is used up or it has nothing to do.
-    fn slice(&mut self, context: &Context<'_>) -> Poll<F::Output> {
+    /// Lets the instance compute until it has nothing to do, has to give up its turn, or has kept others of this thread from theirs, as
+    /// timers and sockets are, for as long as a turn may last.
+    fn turn(&mut self, context: &Context<'_>) -> Poll<F::Output> {
+        let begun = std::time::Instant::now();
+        let seat = self.seat;
+        let ticker = seat.turns().0.ticker.as_ref();
+        POLL.set(Some(begun));
+        ticker.inspect(|ticker| ticker.enter());
+        let mut result = self.slice();
+        while result.is_none() && begun.elapsed() < QUANTUM {
+            result = self.slice();
+        }
+        ticker.inspect(|ticker| ticker.leave());
+        POLL.set(None);
+        result.unwrap_or_else(|| {
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+    }
+
+    /// One slice. None if the instance still has its turn, and more to do.
+    fn slice(&mut self) -> Option<Poll<F::Output>> {
         let begun = used_by_this_thread();
         self.ticket.poll.store(POLLED, Ordering::Release);
-        POLL.set(Some(std::time::Instant::now()));
         let result = self.guest.as_mut().poll(&mut Context::from_waker(&self.waker));
-        POLL.set(None);
         let has_more = self.ticket.poll.swap(AWAY, Ordering::AcqRel) == HAS_MORE;
         let used = used_by_this_thread().saturating_sub(begun);
 
@@ -310,15 +332,12 @@ impl<F: Future> InTurns<'_, F> {
         let now = turns.now();
         let mut state = turns.state();
         state.queue.spend(now, self.seat.member, used);
-        let Place::HasTurn(so_far) = self.place else { return result };
+        let Place::HasTurn(so_far) = self.place else { return Some(result) };
         let so_far = so_far + used;
         if result.is_pending() && has_more && state.queue.may_go_on(now, self.seat.member, so_far) {
             self.place = Place::HasTurn(so_far);
             turns.hand_out(&mut state, now, None);
-            drop(state);
-            // Others of this thread come before that: timers, sockets.
-            context.waker().wake_by_ref();
-            return Poll::Pending;
+            return None;
         }
         state.free += 1;
         self.place = Place::Out;
@@ -326,7 +345,7 @@ impl<F: Future> InTurns<'_, F> {
             self.line_up(&mut state, now);
         }
         turns.hand_out(&mut state, now, None);
-        result
+        Some(result)
     }
 
     fn want_turn(&mut self) {

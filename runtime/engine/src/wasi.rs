@@ -5,14 +5,11 @@ use std::path::PathBuf;
 
 use wasmtime_wasi::p1::WasiP1Ctx;
 use wasmtime_wasi::sockets::SocketAddrUse;
-use wasmtime_wasi::{FsPerms, WasiCtxBuilder, WasiView as _};
+use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
 use crate::mount::Mount;
 use crate::net::{Egress, PodAddress};
 use crate::stdio::{Input, Output, Stdio};
-
-/// Files, sockets, streams and timers that a guest may hold at once.
-const MAX_HANDLES: usize = 4096;
 
 /// What an instance is started with.
 pub(crate) struct Setting<'a> {
@@ -62,9 +59,7 @@ pub(crate) fn context(setting: Setting<'_>) -> Result<WasiP1Ctx, MountError> {
     // Addresses are resolved as names, too; which names are is decided in `sockets`.
     let may = network.is_some();
     builder.allow_tcp(may).allow_udp(may).allow_ip_name_lookup(may);
-    let mut context = builder.build_p1();
-    context.ctx().table.set_max_capacity(MAX_HANDLES);
-    Ok(context)
+    Ok(builder.build_p1())
 }
 
 /// The second line of defence behind `sockets`, which has translated the address already.

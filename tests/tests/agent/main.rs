@@ -24,6 +24,7 @@ mod images;
 mod many_crashes;
 mod many_pods;
 mod memory;
+mod memory_qos;
 mod observing;
 mod offline;
 mod probes;

@@ -26,6 +26,8 @@ const SAID: usize = 16 << 10;
 /// What the memories of a module begin with.
 const MEMORY_IMAGE: &str = "/memfd:wasm-memory-image (deleted)";
 
+const CODE: &str = ".cwasm";
+
 /// An agent with a pod that nothing is to happen to.
 pub(crate) struct Arena {
     pub(crate) world: World,
@@ -58,7 +60,10 @@ struct Held {
 
 impl Arena {
     pub(crate) fn new(more: &[&str]) -> Self {
-        let mut world = World::new(more);
+        Self::of(World::new(more))
+    }
+
+    pub(crate) fn of(mut world: World) -> Self {
         let mut neighbour = shell("while true; do echo x >> /data/ticks; sleep 0.02; done");
         with_data(&mut neighbour);
         world.create("neighbour", &neighbour);
@@ -194,6 +199,9 @@ fn is_over(arena: &Arena, pod: &Value, wanted: &End) -> Option<bool> {
     if ["ErrImagePull", "ImagePullBackOff"].iter().any(|reason| waiting["reason"] == *reason) {
         return Some(matches!(wanted, End::Refused(message) if says(waiting, message)));
     }
+    if waiting["reason"] == "CreateContainerError" {
+        return Some(matches!(wanted, End::NotCreated(message) if says(waiting, message)));
+    }
     let runs = !state["running"].is_null();
     match wanted {
         End::GoesOn if runs => Some(true),
@@ -212,8 +220,8 @@ fn held(world: &World) -> Held {
     for target in entries(process.join("fd")).filter_map(|file| fs::read_link(file).ok()) {
         // A socket's number says nothing about it.
         let kind = target.to_string_lossy().split(":[").next().unwrap_or_default().into();
-        // Kept with the compiled module, of which the engine keeps so many.
-        if target != Path::new(MEMORY_IMAGE) {
+        // Compiled modules, of which the engine keeps so many: their code, and what their memories begin with.
+        if target != Path::new(MEMORY_IMAGE) && !target.to_string_lossy().contains(CODE) {
             *files.entry(kind).or_default() += 1;
         }
     }

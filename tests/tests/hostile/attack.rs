@@ -39,6 +39,8 @@ pub(crate) enum End {
     OomKilled,
     /// It never runs: its image is none, for a reason that has this in it.
     Refused(&'static str),
+    /// It never runs: no container can be made of its image, for a reason that has this in it.
+    NotCreated(&'static str),
     /// It goes on, to no effect.
     GoesOn,
     /// It goes on after it has written this.
@@ -83,6 +85,10 @@ impl Attack {
 
     pub(crate) fn refused(self, message: &'static str) -> Self {
         Self { end: End::Refused(message), ..self }
+    }
+
+    pub(crate) fn not_created(self, message: &'static str) -> Self {
+        Self { end: End::NotCreated(message), ..self }
     }
 
     pub(crate) fn writes(self, text: &'static str) -> Self {

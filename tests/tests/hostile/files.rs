@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use crate::arena::withstand;
+use crate::arena::{Arena, withstand};
 use crate::attack::{Attack, with_data};
 use crate::wat::{forever, guest, guest_with, times};
+use crate::world::World;
 
 /// Errors of WASI.
 const INVAL: i64 = 28;
@@ -47,6 +48,23 @@ fn who_takes_files_and_folders_takes_them_from_itself() {
         _ => attack.with(with_data),
     };
     withstand(attacks.into_iter().map(with_volume));
+}
+
+// spec: RES-06
+#[test]
+fn who_takes_all_descriptors_leaves_the_node_what_it_needs() {
+    let mut world = World::without_agent(&[]);
+    world.under = &["prlimit", "--nofile=1024:1024"];
+    world.start();
+    let opens = || guest(&forever("(call $must (call $open {file} (i32.const 1)))"));
+    let together = (0..4).fold(Attack::new("five who open what they can", opens()), |all, _| all.beside(opens()));
+    let held = guest(&format!("{} {}", times(300, "(call $must (call $open {file} (i32.const 1)))"), "(call $sleep)"));
+    let beside_holder = Attack::new("one who opens what another left", opens()).beside(held);
+    let moderate = guest(&times(50, "(call $must (call $open {file} (i32.const 1)))"));
+    Arena::of(world).withstands(
+        [together.exits(ABORTED), beside_holder.exits(ABORTED), Attack::new("one who opens few", moderate).exits(0)]
+            .map(|attack| attack.with(with_data)),
+    );
 }
 
 /// With a volume that is to hold no more than a MiB.

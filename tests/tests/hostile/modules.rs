@@ -1,6 +1,6 @@
 //! Attacks on whoever reads and compiles modules: files that are none, or more than anybody needs.
 
-use crate::arena::withstand;
+use crate::arena::{Arena, withstand};
 use crate::attack::Attack;
 use crate::wasm::{CODE, CUSTOM, EXPORTS, IMPORTS};
 use crate::wasm::{body, export, functions, module, number, one_type, raw_section, section, sized, start, with_code};
@@ -68,6 +68,26 @@ fn modules_that_are_too_much_are_compiled_in_bounds_or_not_at_all() {
         Attack::new("200 components in each other", components(200)).refused(""),
         Attack::new("a component with a thousand instances", instances(1000)).refused(""),
         Attack::new("a type that is twice the one before, thirty times", doubled_types(30)).refused(""),
+    ]);
+}
+
+/// A small module can keep a compiler for hours, or have it take all memory.
+// spec: TERM-04
+#[test]
+fn modules_that_are_bombs_are_compiled_for_so_long_and_with_so_much_and_no_more() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("config.yaml");
+    std::fs::write(&file, "husk: {compileTimeout: 2s, compileMemory: 48Mi}").expect("written");
+    let config = file.to_str().expect("text");
+    Arena::new(&["--config", config]).withstands([
+        Attack::new("200 KB that take a minute", with_code(&nested(70_000)))
+            .not_created("takes more than 2 s of a processor"),
+        Attack::new("1 MB that takes a hundred", with_code(&b"\x41\x01\x1a".repeat(340_000)))
+            .not_created("takes more than 50331648 bytes of memory"),
+        // Nobody tries that again.
+        Attack::new("the first once more", with_code(&nested(70_000)))
+            .not_created("takes more than 2 s of a processor"),
+        Attack::new("one who is let wait and asks for nothing more", with_code(&[])).exits(0),
     ]);
 }
 

@@ -51,12 +51,18 @@ impl AgentConfiguration {
         if let Some(problem) = self.images().problems().into_iter().next() {
             return Err(problem);
         }
-        let limit = self.husk.compiled_code_limit.as_deref().map(Quantity::parse).transpose();
-        if limit
-            .map_err(|error| format!("husk.compiledCodeLimit: {error}"))?
-            .is_some_and(|limit| limit < Quantity::ZERO)
-        {
-            return Err("husk.compiledCodeLimit: must not be negative".into());
+        for (field, text) in [
+            ("husk.compiledCodeLimit", &self.husk.compiled_code_limit),
+            ("husk.compileMemory", &self.husk.compile_memory),
+        ] {
+            let amount =
+                text.as_deref().map(Quantity::parse).transpose().map_err(|error| format!("{field}: {error}"))?;
+            if amount.is_some_and(|amount| amount < Quantity::ZERO) {
+                return Err(format!("{field}: must not be negative"));
+            }
+        }
+        if self.husk.compile_timeout.is_some_and(|span| span.0 < Duration::from_secs(1)) {
+            return Err("husk.compileTimeout: must be at least 1s".into());
         }
         let reserves = [("systemReserved", &self.system_reserved), ("kubeReserved", &self.kube_reserved)];
         for (field, list) in reserves {

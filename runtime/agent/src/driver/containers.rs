@@ -4,6 +4,7 @@ use std::time;
 
 use husk_core::Input;
 use husk_core::io::{Hook, InstanceRef, PodUid, ProbeOutcome};
+use husk_core::memory::Throttle;
 use husk_core::spec::{ProbeKind, PullPolicy, Resources};
 use husk_engine::{Container, StartError};
 
@@ -24,7 +25,12 @@ impl Driver {
         let policy = self.pull_policy(&instance).unwrap_or_default();
         self.answer_async(async move {
             let found = match images.ensure(&image, &base, policy).await {
-                Ok(found) => engine.prepare(&found.image).await.map(|()| found).map_err(NoImage::from),
+                Ok(found) => match engine.prepare(&found.image).await {
+                    Ok(()) => Ok(found),
+                    // The image is here. That no container can be made of it is said when one is to be made.
+                    Err(error) if error.is_of_compiler() => Ok(found),
+                    Err(error) => Err(error.into()),
+                },
                 Err(error) => Err(error),
             };
             match found {
@@ -56,7 +62,8 @@ impl Driver {
             Some(start::Target { container: target.clone(), output, folder })
         });
         let allocated = self.node.allocated(&instance.pod, &instance.container);
-        let start = match local.start(&instance, allocated, target) {
+        let throttle = allocated.and_then(|resources| self.throttle(&instance.pod, resources));
+        let start = match local.start(&instance, allocated, throttle, target) {
             Ok(start) => start,
             Err(message) => {
                 let (reason, message) = ("CreateContainerConfigError".into(), message.to_owned());
@@ -90,7 +97,11 @@ impl Driver {
         let changed = match self.instances.get(&instance) {
             Some(Slot::Running(running)) => {
                 let changed = running.change_memory_limit(shares::memory_limit(resources));
-                changed.map(|()| running.change_cpu(shares::of_container(resources))).map_err(|error| error.to_string())
+                if changed.is_ok() {
+                    running.change_memory_throttle(self.throttle(&instance.pod, resources));
+                    running.change_cpu(shares::of_container(resources));
+                }
+                changed.map_err(|error| error.to_string())
             }
             _ => Err("the container is not running".to_owned()),
         };
@@ -100,11 +111,18 @@ impl Driver {
         });
     }
 
+    /// What slows the growth of a container's memory that was granted this (RES-10).
+    fn throttle(&self, pod: &PodUid, granted: &Resources) -> Option<Throttle> {
+        let allocatable = self.ground.machine.memory_for_pods()?;
+        self.config.limits.memory_qos.throttle(self.node.spec(pod)?, granted, allocatable)
+    }
+
     /// Gives a pod as a whole what was granted: that is nobody's order, but its status says so.
     pub(super) fn grant(&self, pod: &PodUid) {
         let share = self.pods.get(pod).and_then(|local| local.share.as_ref());
         if let (Some(share), Some(spec)) = (share, self.node.spec(pod)) {
             share.change_cpu(shares::of_pod(spec));
+            share.keep_memory(self.config.limits.memory_qos.reservation(spec));
             // Tried again with the next status; until then it has what it had.
             if let Err(error) = share.change_memory_limit(shares::memory_of_pod(spec)) {
                 tracing::debug!(%pod, %error, "the pod holds more memory than it was granted");

@@ -77,8 +77,11 @@ impl Driver {
             Ok(sandbox) => {
                 let ips = vec![sandbox.address.ip().to_string()];
                 local.set_up(sandbox);
-                local.share =
-                    self.node.spec(&pod).map(|spec| self.engine.pod(shares::of_pod(spec), shares::memory_of_pod(spec)));
+                local.share = self.node.spec(&pod).map(|spec| {
+                    let share = self.engine.pod(shares::of_pod(spec), shares::memory_of_pod(spec));
+                    share.keep_memory(self.config.limits.memory_qos.reservation(spec));
+                    share
+                });
                 Input::SandboxReady { pod: pod.clone(), attempt, ips }
             }
             Err((reason, message)) => {

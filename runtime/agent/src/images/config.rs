@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use husk_engine::Compiler;
+
 use super::source::ImageSource;
 
 /// How images are kept.
@@ -22,6 +24,8 @@ pub struct ImagesConfig {
     pub gc_period: Duration,
     /// `compiledCodeLimit`: bytes of compiled code that are kept.
     pub compiled_code_limit: u64,
+    /// `compileTimeout` and `compileMemory`, and what compiles; without it the agent does, and nothing bounds it.
+    pub compiler: Option<Compiler>,
 }
 
 impl Default for ImagesConfig {
@@ -34,6 +38,7 @@ impl Default for ImagesConfig {
             maximum_age: Duration::ZERO,
             gc_period: Duration::from_secs(300),
             compiled_code_limit: 256 << 20,
+            compiler: None,
         }
     }
 }

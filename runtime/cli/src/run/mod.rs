@@ -18,7 +18,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use husk_agent::{AgentConfig, AgentError, ImageTable, ImagesConfig, LocalNode, MemoryReferences, NodeLimits, Trouble};
+use husk_agent::{
+    AgentConfig, AgentConfiguration, AgentError, ImageTable, ImagesConfig, LocalNode, MemoryReferences, NodeLimits,
+    Trouble,
+};
 use husk_core::backoff::BackoffConfig;
 use husk_engine::EngineError;
 
@@ -30,7 +33,7 @@ use self::printer::Printer;
 use self::session::{Ending, Session};
 use crate::manifest::{self, Found, Manifests};
 use crate::out::err;
-use crate::{BAD_INPUT, INTERNAL, check, style};
+use crate::{BAD_INPUT, INTERNAL, check, compile, style};
 use husk_sim::Span;
 
 /// Exit code when time is up, as `timeout` has it.
@@ -124,7 +127,10 @@ impl Run {
             data_dir: data.to_owned(),
             cache_dir: self.cache_dir.clone().or_else(cache_folder),
             images: ImageTable::new(self.images.clone()),
-            images_config: ImagesConfig::default(),
+            images_config: ImagesConfig {
+                compiler: compile::compiler(&AgentConfiguration::default()),
+                ..ImagesConfig::default()
+            },
             references: Arc::new(references),
             node_name: "husk".into(),
             limits: NodeLimits {

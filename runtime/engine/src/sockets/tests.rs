@@ -17,8 +17,10 @@ use wasmtime_wasi::p2::bindings::sockets::udp::{
 use wasmtime_wasi::p2::bindings::sockets::udp_create_socket::Host as _;
 
 use super::{ErrorCode, IpAddressFamily, Network, SocketResult, Sockets, TcpSocket, sockets, udp};
+use crate::account::Account;
 use crate::guest::Guest;
-use crate::limits::{Account, Meter};
+use crate::handles::{Handles, Lease};
+use crate::limits::Meter;
 use crate::net::{Egress, PodAddress, PodNet, Ports};
 use crate::signal::Pending;
 use crate::stdio::{Nowhere, Stdio};
@@ -45,6 +47,7 @@ fn pod(ports: &Ports, ip: [u8; 4]) -> Guest {
     Guest {
         wasi,
         meter: Meter::new(Arc::new(Account::of_node(None))),
+        handles: Lease::new(Arc::new(Handles::new(100, 0))),
         signals: Arc::new(Pending::default()),
         ready: watch::Sender::new(None),
         net: PodNet::new(address),

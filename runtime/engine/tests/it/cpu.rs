@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use husk_core::cpu::{CpuShare, Usage};
 use husk_core::io::Outcome;
-use husk_engine::{Container, ContainerConfig, Engine, EngineConfig, Log};
+use husk_engine::{Container, ContainerConfig, Engine, EngineConfig, Log, Metering};
 
 use crate::support::{image, module};
 
@@ -73,6 +73,32 @@ async fn who_has_used_up_his_limit_waits_for_the_next_period() {
     assert_eq!(limited.outcome(), None);
     limited.kill();
     assert_eq!(limited.wait().await, Outcome::Signal(9));
+}
+
+/// As everywhere here, but for what stops guests.
+#[tokio::test]
+async fn guests_that_are_stopped_by_a_clock_share_and_wait_and_end_as_others_do() {
+    let scratch_dir = Some(env!("CARGO_TARGET_TMPDIR").into());
+    let metering = Metering::Epochs;
+    let engine = Engine::new(EngineConfig { workers: 1, scratch_dir, metering, ..EngineConfig::default() });
+    let engine = engine.expect("engine");
+    let limited = start(&engine, config(LOOP, 100, Some(100)).await).await;
+    let free = start(&engine, config(LOOP, 100, None).await).await;
+    after([&limited], ms(100)).await;
+    let Usage { quota, .. } = limited.cpu();
+    assert!(quota.periods >= 9 && quota.throttled_periods > 0, "{quota:?}");
+    let four = start(&engine, config(LOOP, 400, None).await).await;
+    limited.kill();
+    assert_eq!(limited.wait().await, Outcome::Signal(9));
+    after([&four], ms(20)).await;
+    let [one, four] = after([&free, &four], ms(2000)).await;
+    let ratio = four.as_secs_f64() / one.as_secs_f64();
+    assert!((3.6..4.4).contains(&ratio), "{one:?} and {four:?}");
+    let mut counted = config(LOOP, 100, None).await;
+    counted.fuel_budget = Some(1_000_000);
+    let refused = engine.start(counted, Log::default()).await.expect_err("nothing is counted");
+    assert_eq!(refused.reason, "CreateContainerError");
+    assert!(refused.message.contains("budget of fuel"), "{}", refused.message);
 }
 
 // spec: RES-11
