@@ -35,12 +35,14 @@ Measures the named sections, or all of them in one run:
   engine   start, memory, KILL and fuel, without agent and pods
   probes   how late the probes of 500 pods are that are each probed every second
   limits   shares and limits of processors beside a native process in a control group, what fuel costs,
-           KILL, probes beside busy guests, and how long an agent with one processor lets people wait
+           KILL, probes beside busy guests, and all of load
+  load     how long an agent with one processor lets people wait, how fast pods come and go beside a
+           thousand, and what is left of a day of them
   agent    `husk agent` with its API: start, memory with 0 to 1,000 pods, recovery after kill -9,
            answers while 200 clients watch, and what it writes to the disk in an hour
 
 For all but core husk is built as it is released; this takes long. With --husk the sections start, memory,
-limits and agent measure that program instead, and nothing is built for them.
+limits, load and agent measure that program instead, and nothing is built for them.
 
 Figures are medians with their spread, those of the core the least of several. Compare those of
 one run with each other, not with those of another machine or day.",
@@ -59,16 +61,18 @@ enum Section {
     Engine,
     Probes,
     Limits,
+    Load,
     Agent,
 }
 
-const SECTIONS: [(&str, Section); 7] = [
+const SECTIONS: [(&str, Section); 8] = [
     ("core", Section::Core),
     ("start", Section::Start),
     ("memory", Section::Memory),
     ("engine", Section::Engine),
     ("probes", Section::Probes),
     ("limits", Section::Limits),
+    ("load", Section::Load),
     ("agent", Section::Agent),
 ];
 
@@ -116,6 +120,8 @@ fn bench(mut arguments: Arguments) -> Result<()> {
     }
     if is_wanted(Section::Limits) {
         limits::measure(&husk, &release.join("examples"))?;
+    } else if is_wanted(Section::Load) {
+        limits::load(&husk)?;
     }
     if is_wanted(Section::Agent) {
         agent::measure(&husk, runs)?;

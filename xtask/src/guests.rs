@@ -147,7 +147,8 @@ fn build_rust(target: &str, guests: &[Binary]) -> Result<Vec<String>> {
 }
 
 fn c_folders() -> Result<Vec<PathBuf>> {
-    let Ok(entries) = sources().read_dir() else { return Ok(Vec::new()) };
+    let places = [sources(), root().join("tests/guests")];
+    let entries = places.iter().flat_map(|place| place.read_dir().into_iter().flatten());
     let mut folders: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     folders.retain(|folder| folder.is_dir() && !folder.join("Cargo.toml").exists() && !c_files(folder).is_empty());
     folders.sort();

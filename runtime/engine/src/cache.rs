@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
-use std::io::{self, Read as _, Seek as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -82,34 +82,28 @@ impl Cache {
         None
     }
 
-    /// Keeps the compiled code of a module. The file is there whole or not at all.
-    pub(crate) fn store(&self, module: &[u8; 32], code: &[u8]) -> io::Result<()> {
-        let mut unfinished = self.begin()?;
-        unfinished.file.write_all(code)?;
-        self.keep(module, unfinished).map(drop)
-    }
-
-    /// A file for code that is yet to come.
-    pub(crate) fn begin(&self) -> io::Result<Unfinished> {
+    /// Keeps the compiled code of a module, and says where. The file is there whole or not at all.
+    pub(crate) fn store(&self, module: &[u8; 32], code: &[u8]) -> io::Result<PathBuf> {
         static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
         let attempt = ATTEMPTS.fetch_add(1, Ordering::Relaxed);
-        let path = self.directory.join(format!(".{}-{attempt}{UNFINISHED}", std::process::id()));
-        let file = fs::OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(&path)?;
-        Ok(Unfinished { file, path: Some(path) })
-    }
-
-    /// Keeps what was written to such a file. Returns where.
-    pub(crate) fn keep(&self, module: &[u8; 32], mut unfinished: Unfinished) -> io::Result<PathBuf> {
-        let file = &mut unfinished.file;
-        file.rewind()?;
-        let name = format!("{}{}{SUFFIX}", self.prefix(module), digest(file)?);
-        file.sync_all()?;
-        let kept = self.directory.join(&name);
-        if let Some(path) = unfinished.path.take() {
-            fs::rename(path, &kept)?;
+        let unfinished = self.directory.join(format!(".{}-{attempt}{UNFINISHED}", std::process::id()));
+        let name = format!("{}{}{SUFFIX}", self.prefix(module), hex(&Sha256::digest(code)));
+        let written = fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&unfinished)
+            .and_then(|mut file| {
+                file.write_all(code)?;
+                file.sync_all()
+            })
+            .and_then(|()| fs::rename(&unfinished, self.directory.join(&name)));
+        match &written {
+            Ok(()) => self.prune(&name),
+            Err(_) => drop(fs::remove_file(&unfinished)),
         }
-        self.prune(&name);
-        Ok(kept)
+        written.map(|()| self.directory.join(name))
     }
 
     /// Makes room for the file that was stored now. Code that runs goes on: a file that is mapped lives on without its name.
@@ -155,21 +149,6 @@ impl Cache {
     }
 }
 
-/// A file that code is written to. It is gone with this unless it was kept.
-#[derive(Debug)]
-pub(crate) struct Unfinished {
-    pub(crate) file: File,
-    path: Option<PathBuf>,
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if let Some(path) = &self.path {
-            let _ = fs::remove_file(path);
-        }
-    }
-}
-
 const SUFFIX: &str = ".cwasm";
 const UNFINISHED: &str = ".tmp";
 
@@ -209,24 +188,20 @@ fn check(path: &Path, digest: &str) -> io::Result<()> {
     if !metadata.is_file() || !is_private(&metadata) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is not a file of this user with mode 0600"));
     }
-    if self::digest(&mut file)? != digest {
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => break,
+            read => hash.update(&buffer[..read]),
+        }
+    }
+    if hex(&hash.finalize()) != digest {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "its digest is another one"));
     }
     // For `prune`; where it isn't possible, the time that it was written has to do.
     let _ = file.set_modified(SystemTime::now());
     Ok(())
-}
-
-/// Of the rest of a file.
-fn digest(file: &mut File) -> io::Result<String> {
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; 64 * 1024];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hex(&hash.finalize())),
-            read => hash.update(&buffer[..read]),
-        }
-    }
 }
 
 /// SHA-256 as a [`Hasher`]: wasmtime gives its compatibility as something to be hashed, and a name on disk needs a hash that is

@@ -5,11 +5,10 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -17,7 +16,6 @@ use rustix::process::{Resource, Rlimit, Signal};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
-use crate::cache::{Cache, Unfinished};
 use crate::engine::{EngineConfig, Metering, wasmtime_config};
 use crate::image::{ImageError, ModuleFile};
 use crate::split;
@@ -51,7 +49,7 @@ struct Job {
 const INVALID: u8 = 1;
 /// There was no memory for it.
 const NO_MEMORY: u8 = 2;
-/// Neither, but it can't be compiled now: the disk is full.
+/// Neither, but it can't be compiled now.
 const FAILED: u8 = 3;
 
 /// Bytes that are read of what a process says.
@@ -146,16 +144,17 @@ fn precompiled(engine: &wasmtime::Engine, binary: &[u8]) -> wasmtime::Result<Vec
 }
 
 impl Compiler {
-    /// Has a module compiled. Whoever gives this up ends the process.
+    /// Has a module compiled, and returns its code. Whoever gives this up ends the process.
     pub(crate) async fn compile(
         &self,
         config: &CodeConfig,
         module: &ModuleFile,
         bytes: Vec<u8>,
-        output: &Output,
-    ) -> Result<(), ImageError> {
+    ) -> Result<Vec<u8>, ImageError> {
         let cannot = |error: io::Error| ImageError::compiler(module, &error);
-        let code = output.file().map_err(cannot)?;
+        // In memory: whether there is room for it on the disk is another question.
+        let mut code =
+            memfd_create("code", MemfdFlags::CLOEXEC).map(File::from).map_err(|error| cannot(error.into()))?;
         let job = Job {
             memory: self.memory,
             seconds: self.time.as_secs().max(1),
@@ -170,7 +169,7 @@ impl Compiler {
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::piped())
-            .stdout(code)
+            .stdout(code.try_clone().map_err(cannot)?)
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
@@ -191,7 +190,12 @@ impl Compiler {
         };
         let ((), words) = tokio::join!(give, hear);
         let status = process.wait().await.map_err(cannot)?;
-        if status.success() { Ok(()) } else { Err(self.why(status, words, job, module)) }
+        if !status.success() {
+            return Err(self.why(status, words, job, module));
+        }
+        let mut bytes = Vec::new();
+        code.rewind().and_then(|()| code.read_to_end(&mut bytes)).map_err(cannot)?;
+        Ok(bytes)
     }
 
     fn why(&self, status: ExitStatus, words: String, job: Job, module: &ModuleFile) -> ImageError {
@@ -218,31 +222,6 @@ pub(crate) struct CodeConfig {
     pub(crate) memory_reservation: Option<u64>,
     /// Of one module.
     pub(crate) bytes: u64,
-}
-
-/// Where a process writes code to: a file that is to be kept, or one in memory where none is.
-#[derive(Debug)]
-pub(crate) enum Output {
-    Kept(Arc<Cache>, Unfinished),
-    InMemory(File),
-}
-
-impl Output {
-    pub(crate) fn begin(cache: Option<Arc<Cache>>) -> io::Result<Self> {
-        if let Some(cache) = cache {
-            match cache.begin() {
-                Ok(unfinished) => return Ok(Self::Kept(cache, unfinished)),
-                Err(error) => tracing::warn!("compiled code can't be kept: {error}"),
-            }
-        }
-        Ok(Self::InMemory(memfd_create("code", MemfdFlags::CLOEXEC)?.into()))
-    }
-
-    fn file(&self) -> io::Result<File> {
-        match self {
-            Self::Kept(_, Unfinished { file, .. }) | Self::InMemory(file) => file.try_clone(),
-        }
-    }
 }
 
 #[cfg(test)]

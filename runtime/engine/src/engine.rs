@@ -14,7 +14,7 @@ use wasmtime_wasi::{I32Exit, p1, p2};
 
 use crate::account::Account;
 use crate::cache::Cache;
-use crate::compiler::{CodeConfig, Compiler, Output};
+use crate::compiler::{CodeConfig, Compiler};
 use crate::container::{Container, ContainerConfig, StartError};
 use crate::guest::Guest;
 use crate::handles::Handles;
@@ -87,7 +87,7 @@ impl Default for EngineConfig {
             compiler: None,
             compilers: workers.div_ceil(2),
             metering: Metering::Fuel,
-            slice: 100_000,
+            slice: 200_000,
             handles: 4096,
             memory_reservation: None,
             stack: 512 * 1024,
@@ -306,25 +306,22 @@ impl Engine {
         if let Some(most) = self.too_costly().get(&module.digest).cloned() {
             return Err(ImageError::TooCostly { path: module.path.clone(), most });
         }
-        let (file, cache) = (module.clone(), self.0.cache.clone());
-        let begin = move || {
-            let bytes = file.read()?;
-            let output = Output::begin(cache);
-            output.map(|output| (bytes, output)).map_err(|error| ImageError::compiler(&file, &error))
-        };
-        let (bytes, output) = self.blocking(begin).await?;
-        if let Err(error) = compiler.compile(config, module, bytes, &output).await {
-            if let ImageError::TooCostly { most, .. } = &error {
-                let mut known = self.too_costly();
-                if known.len() >= MAX_IDLE_PROGRAMS {
-                    known.clear();
-                }
-                known.insert(module.digest, most.clone());
-            }
-            return Err(error);
-        }
+        let file = module.clone();
+        let bytes = self.blocking(move || file.read()).await?;
+        let compiled = compiler.compile(config, module, bytes).await;
+        let code = compiled.inspect_err(|error| self.remember_if_too_costly(module, error))?;
         let (inner, file) = (self.0.clone(), module.clone());
-        self.blocking(move || Program::take(&inner.wasm, &inner.linkers, output, &file)).await
+        self.blocking(move || Program::of_code(&inner.wasm, &inner.linkers, inner.cache.as_deref(), code, &file)).await
+    }
+
+    fn remember_if_too_costly(&self, module: &ModuleFile, error: &ImageError) {
+        if let ImageError::TooCostly { most, .. } = error {
+            let mut known = self.too_costly();
+            if known.len() >= MAX_IDLE_PROGRAMS {
+                known.clear();
+            }
+            known.insert(module.digest, most.clone());
+        }
     }
 
     fn too_costly(&self) -> MutexGuard<'_, HashMap<[u8; 32], String>> {

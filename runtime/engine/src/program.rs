@@ -1,8 +1,6 @@
 //! A compiled module, linked against what the node provides and ready to be instantiated any number of times.
 
-use std::fs::File;
-use std::io::{Read as _, Seek as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use husk_core::io::Outcome;
@@ -11,7 +9,6 @@ use wasmtime::{Module, Precompiled, Store};
 use wasmtime_wasi::p2::bindings::CommandPre;
 
 use crate::cache::Cache;
-use crate::compiler::Output;
 use crate::guest::Guest;
 use crate::image::{ImageError, ModuleFile};
 use crate::lifecycle;
@@ -63,22 +60,22 @@ impl Program {
         program
     }
 
-    /// Links what another process compiled, and keeps it if it is to be kept.
-    pub(crate) fn take(
+    /// Links what another process compiled, and keeps it.
+    pub(crate) fn of_code(
         engine: &wasmtime::Engine,
         linkers: &Linkers,
-        output: Output,
+        cache: Option<&Cache>,
+        code: Vec<u8>,
         file: &ModuleFile,
     ) -> Result<Arc<Self>, ImageError> {
-        let failed =
-            |error: &dyn std::fmt::Display| ImageError::Compiler { path: file.path.clone(), detail: error.to_string() };
-        let code = match output {
-            Output::Kept(cache, unfinished) => {
-                let kept = cache.keep(&file.digest, unfinished).map_err(|error| failed(&error))?;
-                Code::open(engine, &kept).map_err(|error| failed(&format!("{error:#}")))?
-            }
-            Output::InMemory(code) => Code::read(engine, code).map_err(|error| failed(&format!("{error:#}")))?,
+        let kept = cache.and_then(|cache| keep(cache, file, &code));
+        // What is on the disk need not stay in memory.
+        let code = match kept {
+            Some(kept) => Code::open(engine, &kept),
+            None => Code::read(engine, &code),
         };
+        let code =
+            code.map_err(|error| ImageError::Compiler { path: file.path.clone(), detail: format!("{error:#}") })?;
         code.link(engine, linkers, file).map(Arc::new)
     }
 
@@ -105,6 +102,12 @@ impl Program {
             }
         }
     }
+}
+
+/// Keeps compiled code, and says where. Without it all goes on, and the module is compiled again some day.
+fn keep(cache: &Cache, file: &ModuleFile, code: &[u8]) -> Option<PathBuf> {
+    let kept = cache.store(&file.digest, code);
+    kept.inspect_err(|error| tracing::warn!("{}: compiled code could not be kept: {error}", file.path.display())).ok()
 }
 
 /// Gives the system back what compiling took. glibc keeps it for the threads that did that, a hundred MB of a big module, and they
@@ -147,16 +150,13 @@ impl Code {
         }
     }
 
-    /// Reads code that this node's compiler has just written to a file that nobody else has.
-    fn read(engine: &wasmtime::Engine, mut code: File) -> wasmtime::Result<Self> {
-        let mut bytes = Vec::new();
-        code.rewind()?;
-        code.read_to_end(&mut bytes)?;
+    /// Takes code that this node's compiler has just written.
+    fn read(engine: &wasmtime::Engine, code: &[u8]) -> wasmtime::Result<Self> {
         // SAFETY: as above.
         unsafe {
-            match wasmtime::Engine::detect_precompiled(&bytes) {
-                Some(Precompiled::Module) => Module::deserialize(engine, bytes).map(Self::Core),
-                Some(Precompiled::Component) => Component::deserialize(engine, bytes).map(Self::Component),
+            match wasmtime::Engine::detect_precompiled(code) {
+                Some(Precompiled::Module) => Module::deserialize(engine, code).map(Self::Core),
+                Some(Precompiled::Component) => Component::deserialize(engine, code).map(Self::Component),
                 None => Err(wasmtime::Error::msg("it is no compiled code")),
             }
         }
@@ -177,12 +177,9 @@ impl Code {
         };
         let code = code.map_err(invalid)?;
         if let Some(cache) = cache {
-            let kept = code
-                .serialize()
-                .map_err(|error| format!("{error:#}"))
-                .and_then(|code| cache.store(&file.digest, &code).map_err(|error| error.to_string()));
-            if let Err(error) = kept {
-                tracing::warn!("{}: compiled code could not be kept: {error}", file.path.display());
+            match code.serialize() {
+                Ok(code) => drop(keep(cache, file, &code)),
+                Err(error) => tracing::warn!("{}: compiled code could not be kept: {error:#}", file.path.display()),
             }
         }
         Ok(code)

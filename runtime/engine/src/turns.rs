@@ -308,9 +308,11 @@ impl<F: Future> InTurns<'_, F> {
         let ticker = seat.turns().0.ticker.as_ref();
         POLL.set(Some(begun));
         ticker.inspect(|ticker| ticker.enter());
-        let mut result = self.slice();
+        // What it takes to see who is next is charged as well.
+        let mut used = used_by_this_thread();
+        let mut result = self.slice(&mut used);
         while result.is_none() && begun.elapsed() < QUANTUM {
-            result = self.slice();
+            result = self.slice(&mut used);
         }
         ticker.inspect(|ticker| ticker.leave());
         POLL.set(None);
@@ -320,13 +322,13 @@ impl<F: Future> InTurns<'_, F> {
         })
     }
 
-    /// One slice. None if the instance still has its turn, and more to do.
-    fn slice(&mut self) -> Option<Poll<F::Output>> {
-        let begun = used_by_this_thread();
+    /// One slice. None if the instance still has its turn, and more to do. `before` is what this thread had used, and has then.
+    fn slice(&mut self, before: &mut Duration) -> Option<Poll<F::Output>> {
         self.ticket.poll.store(POLLED, Ordering::Release);
         let result = self.guest.as_mut().poll(&mut Context::from_waker(&self.waker));
         let has_more = self.ticket.poll.swap(AWAY, Ordering::AcqRel) == HAS_MORE;
-        let used = used_by_this_thread().saturating_sub(begun);
+        let now_used = used_by_this_thread();
+        let used = now_used.saturating_sub(std::mem::replace(before, now_used));
 
         let turns = self.seat.turns();
         let now = turns.now();

@@ -15,6 +15,8 @@ pub(crate) enum Guest {
     Bytes(Vec<u8>),
     /// The guest in Rust (`tests/guests/intruder`), with these arguments.
     Intruder(Vec<String>),
+    /// The guest in C (`tests/guests/vandal`), with this argument.
+    Vandal(&'static str),
 }
 
 impl From<String> for Guest {
@@ -160,14 +162,15 @@ impl Guest {
         match self {
             Self::Text(text) => (write("wat", text.as_bytes()), Vec::new()),
             Self::Bytes(bytes) => (write("wasm", bytes), Vec::new()),
-            Self::Intruder(args) => (intruder(), args.clone()),
+            Self::Intruder(args) => (built("intruder.wasm"), args.clone()),
+            Self::Vandal(way) => (built("vandal.p1.wasm"), vec![(*way).to_owned()]),
         }
     }
 }
 
-/// The module of the guest in Rust, which `cargo xtask guests` compiles next to this test's own target directory.
-fn intruder() -> String {
-    let module = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("guests").join("intruder.wasm");
+/// A module that `cargo xtask guests` compiles next to this test's own target directory.
+fn built(name: &str) -> String {
+    let module = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("guests").join(name);
     assert!(module.is_file(), "{} is missing: run `cargo xtask guests` first", module.display());
     module.display().to_string()
 }

@@ -5,6 +5,7 @@
 
 mod arena;
 mod attack;
+mod c;
 #[path = "../agent/client.rs"]
 #[expect(dead_code, reason = "not everything there is needed here")]
 mod client;

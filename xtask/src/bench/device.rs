@@ -151,6 +151,12 @@ impl Device {
         bail!("the agent does not come to it; its log is {}", self.folder.join("log").display())
     }
 
+    /// Files that the agent has open.
+    pub(super) fn open_files(&self) -> Result<usize> {
+        let agent = self.agent.as_ref().context("no agent")?;
+        Ok(fs::read_dir(format!("/proc/{}/fd", agent.id()))?.count())
+    }
+
     /// A figure of a file of the kernel about the agent's process, as in `VmRSS` of `status`.
     pub(super) fn kernel_figure(&self, file: &str, name: &str) -> Result<u64> {
         let agent = self.agent.as_ref().context("no agent")?;

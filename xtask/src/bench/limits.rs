@@ -14,6 +14,15 @@ use crate::run::run;
 const REQUESTS: usize = 100;
 /// Guests that compute all the time.
 const BUSY: usize = 2;
+/// Pods that are there already when others come and go, how many of those, and how often.
+const CROWD: usize = 1000;
+const MORE: usize = 100;
+const ROUNDS: usize = 5;
+/// Pods of a day, and how many of them at once.
+const DAY: usize = 2880;
+const BATCH: usize = 40;
+/// Time for threads that have nothing to do to end.
+const SETTLE: Duration = Duration::from_secs(12);
 /// Between looks at what takes a moment.
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -28,7 +37,79 @@ pub(super) fn measure(husk: &Path, examples: &Path) -> Result<()> {
     println!("probes beside guests that compute all the time, two for each processor");
     let busy = std::thread::available_parallelism()?.get() * 2;
     run(example("probes").args(["100", "20"]).arg(busy.to_string()))?;
-    one_processor(husk)
+    load(husk)
+}
+
+/// Measures and prints how an agent bears load.
+pub(super) fn load(husk: &Path) -> Result<()> {
+    println!("\nload");
+    one_processor(husk)?;
+    crowd(husk)?;
+    churn(husk)
+}
+
+/// How fast pods come and go where a thousand are.
+fn crowd(husk: &Path) -> Result<()> {
+    let mut device = Device::new(husk)?;
+    device.start()?;
+    let names = |prefix: &str, count: usize| (0..count).map(|n| format!("{prefix}-{n}")).collect::<Vec<_>>();
+    apply(&device, &names("idle", CROWD))?;
+    device.until_running(CROWD)?;
+    let (mut starts, mut ends) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let begun = Instant::now();
+        apply(&device, &names("more", MORE))?;
+        device.until_running(CROWD + MORE)?;
+        starts.push(begun.elapsed());
+        let begun = Instant::now();
+        delete(&device, &names("more", MORE))?;
+        ends.push(begun.elapsed());
+    }
+    let rate = |times: Vec<Duration>| MORE as f64 / Sample::from(times).median().as_secs_f64();
+    println!(
+        "  with {CROWD} pods that idle, {MORE} more at once, medians of {ROUNDS}: {:.0} started and {:.0} stopped and gone in a second",
+        rate(starts),
+        rate(ends)
+    );
+    Ok(())
+}
+
+/// What is left of pods that come and go, as many as a device has in a day of one each half minute.
+fn churn(husk: &Path) -> Result<()> {
+    let mut device = Device::new(husk)?;
+    device.start()?;
+    let names: Vec<String> = (0..BATCH).map(|n| format!("p-{n}")).collect();
+    println!("  pods that came and went   resident KiB  threads  open files");
+    for round in 0..=DAY / BATCH {
+        if round % (DAY / BATCH / 4) == 0 && round > 0 {
+            std::thread::sleep(SETTLE);
+            let (resident, threads) =
+                (device.kernel_figure("status", "VmRSS")?, device.kernel_figure("status", "Threads")?);
+            println!("  {:>23}   {resident:>12}  {threads:>7}  {:>10}", round * BATCH, device.open_files()?);
+        }
+        apply(&device, &names)?;
+        device.until_running(BATCH)?;
+        delete(&device, &names)?;
+    }
+    Ok(())
+}
+
+fn apply(device: &Device, names: &[String]) -> Result<()> {
+    for name in names {
+        device.ask("POST", PODS, Some(&pod(name, &["pause"])))?;
+    }
+    Ok(())
+}
+
+/// Until they are gone.
+fn delete(device: &Device, names: &[String]) -> Result<()> {
+    for name in names {
+        device.ask("DELETE", &format!("{PODS}/{name}?gracePeriodSeconds=1"), None)?;
+    }
+    for name in names {
+        device.until(LOOK, |device| Ok(device.ask("GET", &format!("{PODS}/{name}"), None).is_err().then_some(())))?;
+    }
+    Ok(())
 }
 
 /// What people wait for on a board with one processor.
