@@ -1,4 +1,7 @@
-//! Who has to go when the node runs short (RES-09).
+//! When the node runs short: by which thresholds, and who has to go (RES-09).
+
+mod judge;
+mod thresholds;
 
 use alloc::format;
 use alloc::string::String;
@@ -8,9 +11,12 @@ use core::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::judge::{Judge, Left, Look, Verdict};
+pub use self::thresholds::{Amount, EvictionConfig, Signal, Threshold};
 use crate::io::PodUid;
 use crate::quantity::Quantity;
 use crate::spec::PodSpec;
+use crate::time::Instant;
 
 /// What the node runs short of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -21,6 +27,8 @@ pub enum Pressure {
     Disk,
     /// Processes; nobody can request them.
     Pid,
+    /// Files of the disk, however small they are; nobody can request them.
+    Inodes,
 }
 
 impl Pressure {
@@ -30,6 +38,7 @@ impl Pressure {
             Self::Memory => "memory",
             Self::Disk => "ephemeral-storage",
             Self::Pid => "pids",
+            Self::Inodes => "inodes",
         }
     }
 
@@ -37,7 +46,7 @@ impl Pressure {
     pub const fn condition(self) -> &'static str {
         match self {
             Self::Memory => "MemoryPressure",
-            Self::Disk => "DiskPressure",
+            Self::Disk | Self::Inodes => "DiskPressure",
             Self::Pid => "PIDPressure",
         }
     }
@@ -46,22 +55,26 @@ impl Pressure {
     pub const fn taint(self) -> &'static str {
         match self {
             Self::Memory => "node.kubernetes.io/memory-pressure",
-            Self::Disk => "node.kubernetes.io/disk-pressure",
+            Self::Disk | Self::Inodes => "node.kubernetes.io/disk-pressure",
             Self::Pid => "node.kubernetes.io/pid-pressure",
         }
     }
 }
 
-/// A shortage, as it was observed. It is observed again and again as long as it lasts; each time the next pod goes.
+/// A shortage, as it was observed. It is observed again and again as long as it lasts; each time the next pod goes, once the one before
+/// is gone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shortage {
     /// What has to be left.
     pub threshold: Quantity,
     /// What is left.
     pub available: Quantity,
-    /// Most grace that a pod gets, in seconds; 0 if there is no time (a hard threshold).
-    pub grace_seconds: i64,
-    /// Who uses how much of it.
+    /// Most grace that a pod gets, in seconds: 0 if there is no time (a hard threshold), none if nobody has to go yet (a soft one in its
+    /// grace period, or something else is given up first).
+    pub grace_seconds: Option<i64>,
+    /// When all this was measured.
+    pub as_of: Instant,
+    /// Who uses how much of it. Every pod that has its place should be in it.
     pub usage: Vec<PodUsage>,
 }
 
@@ -132,7 +145,9 @@ pub fn rank_in_groups<T>(mut candidates: Vec<Candidate<T>>, pressure: Pressure) 
 fn compare<T>(a: &Candidate<T>, b: &Candidate<T>, pressure: Pressure) -> Ordering {
     let key = |candidate: &Candidate<T>| {
         let excess = candidate.usage.as_ref().map(|usage| match pressure {
-            Pressure::Memory | Pressure::Disk => usage.checked_sub(&candidate.request).unwrap_or_default(),
+            Pressure::Memory | Pressure::Disk | Pressure::Inodes => {
+                usage.checked_sub(&candidate.request).unwrap_or_default()
+            }
             Pressure::Pid => usage.clone(),
         });
         let exceeds = pressure != Pressure::Pid && excess.as_ref().is_none_or(|e| !e.is_zero() && !e.is_negative());

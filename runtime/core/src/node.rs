@@ -90,6 +90,10 @@ pub struct Node {
     deferred: BTreeSet<DeferredPlace>,
     /// What the node is short of.
     short_of: BTreeSet<Pressure>,
+    /// Who went last for that.
+    victim: Option<PodUid>,
+    /// When the last of those who went for that was gone.
+    freed_at: Instant,
     shutdown: Option<Shutdown>,
     collection: Collection,
 }
@@ -212,6 +216,11 @@ impl Node {
     /// What pods have of the node altogether, by the requests that were granted; `pods` is their number.
     pub fn used(&self) -> &ResourceList {
         self.seats.used()
+    }
+
+    /// Who was the last that had to go because the node is short of something (RES-09).
+    pub fn last_evicted(&self) -> Option<&PodUid> {
+        self.victim.as_ref()
     }
 
     /// The node shuts down and every pod that had to end has ended, or its time is over (TERM-10).
@@ -363,18 +372,24 @@ impl Node {
             }
             self.deferred.extend(deferred);
         }
+        let had = pod.charged.is_some();
         self.seats.keep(pod);
         let ended = !pod.holds_resources();
+        let is_released = had && pod.charged.is_none();
         if ended && let Some(shutdown) = &mut self.shutdown {
             shutdown.ended(uid);
         }
         self.collection.note(pod);
+        if is_released {
+            self.note_relief(now, uid);
+        }
         self.go_on_shutting_down(now);
         self.collect(now);
     }
 
     /// A pod is no more.
     fn leave(&mut self, uid: &PodUid) {
+        self.note_relief(self.now, uid);
         let Some(pod) = self.pods.get_mut(uid) else { return };
         if let Some(deferred) = &pod.deferred {
             self.deferred.remove(deferred);

@@ -148,6 +148,11 @@ impl Seats {
         self.leaving.iter().chain(less_important.filter(|uid| !self.leaving.contains(*uid)))
     }
 
+    /// Who has a place and ends.
+    pub(super) fn that_leave(&self) -> impl Iterator<Item = &PodUid> {
+        self.leaving.iter()
+    }
+
     /// Has anybody a place whose priority is from here on, and below that, and doesn't end anyway?
     pub(super) fn any_stays(&self, from: i32, below: Option<i32>) -> bool {
         let seated = self.seated.range((from, PodUid::from(""))..);
@@ -334,7 +339,7 @@ impl Node {
                     let tolerates = pod.spec.placement.tolerations.iter().any(|t| t.tolerates(&taint));
                     pod.status.qos_class == Some(QosClass::BestEffort) && !tolerates
                 }
-                Pressure::Disk | Pressure::Pid => true,
+                Pressure::Disk | Pressure::Pid | Pressure::Inodes => true,
             }
         })
     }

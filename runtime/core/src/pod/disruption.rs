@@ -3,13 +3,21 @@
 use alloc::string::String;
 
 use super::ending::{Cause, NodeVerdict};
-use super::{Out, Pod};
+use super::slot::StopStep;
+use super::{Out, Pod, SandboxState};
 use crate::disruption::Disruption;
 use crate::event::EventKind;
+use crate::eviction::Pressure;
 use crate::reasons;
+use crate::runtime::StopReason;
 use crate::scheduling::{self, Taint};
 use crate::status::{Condition, ConditionStatus, Word};
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
+
+/// So long after its end what a pod had is waited for before another one goes, as upstream.
+const CLEANUP: Duration = Duration::from_secs(30);
+/// So long a pod that was lost with the agent is waited for before others go by what they use.
+const COMING_BACK: Duration = Duration::from_secs(60);
 
 impl Pod {
     /// Somebody else ends it by deleting it: it says who, and ends with its own grace or the one given.
@@ -28,10 +36,45 @@ impl Pod {
         if self.ending.is_none() {
             self.end(Cause::Node(verdict), out);
         }
-        let Some(grace) = grace.and_then(|grace| u64::try_from(grace).ok()) else { return };
+        if let Some(grace) = grace {
+            self.cut_grace(grace, out);
+        }
+    }
+
+    /// What stops has no more than so many seconds from now on.
+    pub(crate) fn cut_grace(&mut self, seconds: i64, out: &mut Out<'_>) {
+        let Ok(grace) = u64::try_from(seconds) else { return };
         for index in 0..self.slots.len() {
             self.shrink_stop(index, out.now + Duration::from_secs(grace), out);
         }
+    }
+
+    /// It ends, and what it has is expected to be free soon, so that nobody else has to go yet.
+    ///
+    /// Memory isn't waited for without end: what a disk that hangs keeps from being removed is of the disk. But no other pod could be
+    /// removed from such a disk either.
+    pub(crate) fn will_set_free(&self, now: Instant, pressure: Pressure) -> bool {
+        if matches!(self.sandbox, SandboxState::TearingDown { .. })
+            && matches!(pressure, Pressure::Disk | Pressure::Inodes)
+        {
+            return true;
+        }
+        let stops = self.slots.iter().filter_map(|slot| slot.live()?.stop.as_ref()).map(|stop| match stop.step {
+            StopStep::Signalled { kill_at } => kill_at,
+            StopStep::PreStop | StopStep::Turn | StopStep::Killed => stop.deadline,
+        });
+        let ends = self.runtime.instances.iter().filter_map(|instance| instance.finished_at);
+        stops.chain(ends).max().is_some_and(|last| now < last + CLEANUP)
+    }
+
+    /// A container of it was lost with the agent or the board a short while ago, and doesn't run again yet.
+    pub(crate) fn comes_back(&self, now: Instant) -> bool {
+        self.is_seated()
+            && self.ending.is_none()
+            && self.slots.iter().filter_map(|slot| self.runtime.newest(&slot.name)).any(|newest| {
+                let ended = newest.finished_at.filter(|_| newest.stopped_for == Some(StopReason::Interrupted));
+                ended.is_some_and(|ended| now < ended + COMING_BACK)
+            })
     }
 
     /// It used more of something than it may; its own doing, no disruption.

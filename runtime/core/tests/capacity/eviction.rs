@@ -9,6 +9,7 @@ use husk_core::scheduling::{Toleration, TolerationOperator};
 use husk_core::spec::RestartPolicy::{Always, Never};
 use husk_core::spec::{ContainerSpec, Handler, PodSpec, SYSTEM_CRITICAL_PRIORITY};
 use husk_core::status::Phase;
+use husk_core::time::Instant;
 
 use crate::support::{asking_pod, important, limited, static_meta, waits, why, world_with};
 use crate::world::{OnSignal, Script, World, container, exits, pod, secs};
@@ -18,7 +19,12 @@ fn amount(text: &str) -> Quantity {
 }
 
 /// Each pod has one container, `a0`, that uses so much.
-fn short_of(pressure: Pressure, usage: &[(&str, &str)], grace_seconds: i64) -> Input {
+fn press(world: &mut World, pressure: Pressure, usage: &[(&str, &str)], grace_seconds: i64) {
+    let shortage = short_of(usage, Some(grace_seconds), world.now);
+    world.input(Input::Pressure { resource: pressure, shortage: Some(Box::new(shortage)) });
+}
+
+fn short_of(usage: &[(&str, &str)], grace_seconds: Option<i64>, as_of: Instant) -> Shortage {
     let usage = usage
         .iter()
         .map(|(uid, used)| PodUsage {
@@ -28,8 +34,7 @@ fn short_of(pressure: Pressure, usage: &[(&str, &str)], grace_seconds: i64) -> I
         })
         .collect();
     let (threshold, available) = (amount("100Mi"), amount("50Mi"));
-    let shortage = Shortage { threshold, available, grace_seconds, usage };
-    Input::Pressure { resource: pressure, shortage: Some(Box::new(shortage)) }
+    Shortage { threshold, available, grace_seconds, as_of, usage }
 }
 
 fn over(pressure: Pressure) -> Input {
@@ -56,7 +61,7 @@ fn one_after_the_other_goes_best_effort_first() {
     let usage = [("u1", "60Mi"), ("u2", "60Mi"), ("u3", "90Mi"), ("u4", "70Mi")];
     let order = ["u4", "u3", "u1", "u2"];
     for count in 1..=order.len() {
-        world.input(short_of(Pressure::Memory, &usage, 0));
+        press(&mut world, Pressure::Memory, &usage, 0);
         world.run_for(10.0);
         let mut expected = order[..count].to_vec();
         expected.sort_unstable();
@@ -71,7 +76,7 @@ fn an_evicted_pod_has_failed_and_says_why_with_figures() {
     world.script("a0", Script { on_signal: OnSignal::Ignores, ..Script::default() });
     world.apply("p", "u1", asking_pod(&[("memory", "10Mi")]));
     world.run_until(5.0);
-    world.input(short_of(Pressure::Memory, &[("u1", "80Mi")], 0));
+    press(&mut world, Pressure::Memory, &[("u1", "80Mi")], 0);
     assert_eq!(world.phase(), Phase::Running, "not as long as something of it runs");
     world.run_until(30.0);
     assert_eq!(world.kills("a0"), [7.0], "it has no time");
@@ -96,7 +101,7 @@ fn with_a_soft_threshold_there_is_time_but_never_more_than_the_pods_own() {
         world.script("a0", Script { on_signal: OnSignal::Ignores, ..Script::default() });
         world.apply("p", "u1", asking_pod(&[]));
         world.run_until(5.0);
-        world.input(short_of(Pressure::Memory, &[("u1", "80Mi")], offered));
+        press(&mut world, Pressure::Memory, &[("u1", "80Mi")], offered);
         world.run_until(100.0);
         assert_eq!(world.kills("a0"), [ends]);
     }
@@ -110,7 +115,7 @@ fn edge_30_a_critical_or_static_pod_is_never_evicted() {
     world.apply_as(static_meta("q", "u2"), asking_pod(&[]));
     world.run_until(1.0);
     for pressure in [Pressure::Memory, Pressure::Disk, Pressure::Pid] {
-        world.input(short_of(pressure, &[("u1", "900Mi"), ("u2", "900Mi")], 0));
+        press(&mut world, pressure, &[("u1", "900Mi"), ("u2", "900Mi")], 0);
     }
     world.run_until(100.0);
     assert!(["u1", "u2"].iter().all(|uid| world.status_of(uid).phase == Phase::Running));
@@ -127,7 +132,7 @@ fn under_pressure_few_are_taken() {
         spec.placement.tolerations = vec![Toleration { key, operator, ..Toleration::default() }];
         spec
     };
-    world.input(short_of(Pressure::Memory, &[], 0));
+    press(&mut world, Pressure::Memory, &[], 0);
     world.apply("p", "u1", asking_pod(&[]));
     world.apply("q", "u2", asking_pod(&[("memory", "1Mi")]));
     world.apply("r", "u3", patient);
@@ -137,7 +142,7 @@ fn under_pressure_few_are_taken() {
 
     world.input(over(Pressure::Memory));
     assert_eq!(waits(&world, "u1"), None);
-    world.input(short_of(Pressure::Disk, &[], 0));
+    press(&mut world, Pressure::Disk, &[], 0);
     world.apply("s", "u4", asking_pod(&[("memory", "1Mi")]));
     world.apply("t", "u5", important(SYSTEM_CRITICAL_PRIORITY, asking_pod(&[])));
     assert!(why(&world, "u4").contains("disk-pressure"));
@@ -200,7 +205,7 @@ fn of_too_many_terminal_pods_evicted_ones_go_first_and_then_the_oldest() {
     world.script("a0", Script { on_signal: OnSignal::Ends(secs(0), Outcome::Code(0)), ..Script::default() });
     world.apply("r", "u3", once.clone());
     world.run_until(11.0);
-    world.input(short_of(Pressure::Memory, &[("u3", "80Mi")], 0));
+    press(&mut world, Pressure::Memory, &[("u3", "80Mi")], 0);
     world.input(over(Pressure::Memory));
     world.run_until(20.0);
     assert_eq!(world.gone.iter().map(ToString::to_string).collect::<Vec<_>>(), ["u3"]);

@@ -3,6 +3,7 @@
 mod admission;
 mod disruption;
 mod eviction;
+mod in_turn;
 mod placement;
 mod property;
 mod resize;

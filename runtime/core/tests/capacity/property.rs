@@ -147,7 +147,7 @@ impl World {
                 let usage = self.node.pods().cloned().collect::<Vec<_>>().into_iter();
                 let usage = usage.map(|pod| PodUsage { pod, total: Quantity::ZERO, containers: Vec::new() }).collect();
                 let (threshold, available) = (Quantity::from_milli(2000), Quantity::from_milli(1000));
-                let shortage = Shortage { threshold, available, grace_seconds: 5, usage };
+                let shortage = Shortage { threshold, available, grace_seconds: Some(5), as_of: self.now, usage };
                 let shortage = on.then(|| Box::new(shortage));
                 self.step(Some(Input::Pressure { resource: Pressure::Memory, shortage }));
             }

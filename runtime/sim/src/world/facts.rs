@@ -119,7 +119,8 @@ impl World<'_> {
                 let shortage = Shortage {
                     threshold: Quantity::new(100 << 20, Notation::Binary),
                     available: Quantity::new(50 << 20, Notation::Binary),
-                    grace_seconds: *grace_seconds,
+                    grace_seconds: Some(*grace_seconds),
+                    as_of: now,
                     usage: usage.collect(),
                 };
                 Input::Pressure { resource: *resource, shortage: Some(Box::new(shortage)) }

@@ -187,7 +187,8 @@ impl World {
         let shortage = Shortage {
             threshold: Quantity::from_milli(2000),
             available: Quantity::from_milli(1000),
-            grace_seconds: bounded(grace),
+            grace_seconds: Some(bounded(grace)),
+            as_of: self.now,
             usage: usage.collect(),
         };
         let resource = resources[usize::from(resource) % resources.len()];
