@@ -7,6 +7,7 @@
 //! what was unused the longest when there is too much of it.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
 use std::io::{self, Read as _, Write as _};
@@ -132,6 +133,23 @@ impl Cache {
                 let _ = fs::remove_file(path);
             }
         }
+    }
+
+    /// Removes all code but that of these modules. Bytes that are free now.
+    pub(crate) fn clear(&self, used: &HashSet<[u8; 32]>) -> u64 {
+        let used: HashSet<String> = used.iter().map(|module| self.prefix(module)).collect();
+        let mut freed = 0;
+        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let name = name.to_str().unwrap_or_default();
+            let is_code = matches!(Kept::of(name), Some(Kept::Code { .. }));
+            if !is_code || used.iter().any(|prefix| name.starts_with(prefix.as_str())) {
+                continue;
+            }
+            let bytes = entry.metadata().map_or(0, |metadata| metadata.len());
+            freed += fs::remove_file(entry.path()).map_or(0, |()| bytes);
+        }
+        freed
     }
 
     /// Forgets what is kept of a module for this engine.

@@ -1,6 +1,7 @@
 //! A container: a guest that runs, and how to signal, end and watch it.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -171,6 +172,8 @@ pub(crate) struct Inner {
     log: Log,
     /// Lines that were in the log before.
     lines_before: u64,
+    /// Of the disk, its own.
+    folders: Vec<PathBuf>,
 }
 
 impl Drop for Inner {
@@ -247,6 +250,7 @@ impl Container {
 
         let (begin, stop) = (begun.subscribe(), control.stop.subscribe());
         let inner = Inner {
+            folders: own.iter().map(|own| own.path().to_path_buf()).collect(),
             id: new_id(),
             control,
             ready,
@@ -339,6 +343,11 @@ impl Container {
     /// Whether the guest handles signals.
     pub fn handles_signals(&self) -> bool {
         self.0.control.handles_signals
+    }
+
+    /// Folders of the disk that are its own and go when it ends: what it writes to its root directory is there.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.0.folders
     }
 
     /// What its instances hold in linear memories and tables.

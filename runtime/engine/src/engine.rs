@@ -237,6 +237,16 @@ impl Engine {
         self.0.compiled.load(Ordering::Relaxed)
     }
 
+    /// Forgets compiled code that no container uses, on the disk and in memory. Bytes that are free now on the disk; waits for it.
+    pub fn forget_unused_code(&self) -> u64 {
+        let used = {
+            let mut programs = self.0.programs.lock().unwrap_or_else(PoisonError::into_inner);
+            programs.retain(|_, slot| is_used(slot));
+            programs.keys().copied().collect()
+        };
+        self.0.cache.as_ref().map_or(0, |cache| cache.clear(&used))
+    }
+
     /// The ports that guests can reach on the node's loopback addresses.
     pub(crate) fn ports(&self) -> &Ports {
         &self.0.ports
@@ -336,13 +346,15 @@ impl Engine {
     fn slot(&self, digest: &[u8; 32]) -> Slot {
         let mut programs = self.0.programs.lock().unwrap_or_else(PoisonError::into_inner);
         if programs.len() > MAX_IDLE_PROGRAMS && !programs.contains_key(digest) {
-            programs.retain(|_, slot| {
-                // In use: by a container, or by somebody who waits for it.
-                Arc::strong_count(slot) > 1 || slot.get().is_some_and(|program| Arc::strong_count(program) > 1)
-            });
+            programs.retain(|_, slot| is_used(slot));
         }
         programs.entry(*digest).or_default().clone()
     }
+}
+
+/// By a container, or by somebody who waits for it.
+fn is_used(slot: &Slot) -> bool {
+    Arc::strong_count(slot) > 1 || slot.get().is_some_and(|program| Arc::strong_count(program) > 1)
 }
 
 /// Returns what this process may have open then.

@@ -159,3 +159,26 @@ async fn a_directory_that_others_can_write_is_no_cache() {
     let words = error.to_string();
     assert!(words.contains("0700") && words.contains(&*directory.path().to_string_lossy()), "{words}");
 }
+
+// spec: RES-09
+#[tokio::test]
+async fn code_that_no_container_uses_is_forgotten_when_it_is_asked_for() {
+    let directory = tempfile::tempdir().expect("directory");
+    let cache = directory.path().join("cache");
+    let engine = with_cache(&cache);
+    let (used, unused) =
+        (file("used.wat", module("(loop (br 0))")), file("unused.wat", module("(call $exit (i32.const 7))")));
+    let images = [&used, &unused].map(|file| Image::open(&file.path).expect("image"));
+    let container = engine.start(ContainerConfig::new(images[0].clone()), Log::default()).await.expect("started");
+    assert_eq!(run(&engine, &images[1]).await, Outcome::Code(7));
+    let sizes = || kept(&cache).iter().map(|code| fs::metadata(code).expect("a file").len()).sum::<u64>();
+    let before = sizes();
+    let freed = engine.forget_unused_code();
+    assert_eq!((kept(&cache).len(), sizes()), (1, before - freed));
+    assert!(freed > 0);
+    assert_eq!(engine.forget_unused_code(), 0, "that runs");
+    container.kill();
+    container.wait().await;
+    assert_eq!(run(&engine, &images[1]).await, Outcome::Code(7));
+    assert_eq!(engine.compiled(), 3, "one of them twice");
+}
