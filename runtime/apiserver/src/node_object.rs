@@ -113,23 +113,23 @@ fn status(facts: &NodeFacts, before: &Value) -> Value {
 }
 
 fn conditions(facts: &NodeFacts, before: &Value) -> Value {
-    let pressure = |kind: &str, what: &str, is_short: bool| {
-        let reason = if is_short { format!("NodeHas{what}Pressure") } else { format!("NodeHasNo{what}Pressure") };
-        (
-            kind.to_owned(),
-            is_short,
-            reason,
-            format!("{} {}", if is_short { "short of" } else { "enough" }, what.to_lowercase()),
-        )
+    // In upstream's words.
+    let pressure = |kind: &str, is_short: bool, [short, enough]: [(&str, &str); 2]| {
+        let (reason, message) = if is_short { short } else { enough };
+        (kind.to_owned(), is_short, format!("KubeletHas{reason}"), format!("kubelet has {message}"))
     };
+    let memory =
+        [("InsufficientMemory", "insufficient memory available"), ("SufficientMemory", "sufficient memory available")];
+    let disk = [("DiskPressure", "disk pressure"), ("NoDiskPressure", "no disk pressure")];
+    let pid = [("InsufficientPID", "insufficient PID available"), ("SufficientPID", "sufficient PID available")];
     let ready = match &facts.not_ready {
         None => ("Ready".to_owned(), true, "KubeletReady".to_owned(), "the agent is ready".to_owned()),
         Some(why) => ("Ready".into(), false, "KubeletNotReady".into(), why.clone()),
     };
     let all = [
-        pressure("MemoryPressure", "Memory", facts.memory_pressure),
-        pressure("DiskPressure", "Disk", facts.disk_pressure),
-        pressure("PIDPressure", "PID", facts.pid_pressure),
+        pressure("MemoryPressure", facts.memory_pressure, memory),
+        pressure("DiskPressure", facts.disk_pressure, disk),
+        pressure("PIDPressure", facts.pid_pressure, pid),
         ready,
     ];
     let now: Timestamp = now();
