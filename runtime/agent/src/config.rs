@@ -1,6 +1,7 @@
 //! The configuration file of the agent: KubeletConfiguration with its own names where it has them, what is Husk's under `husk`.
 
 mod check;
+mod eviction;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -36,7 +37,13 @@ const MOST_BYTES: u64 = 1 << 20;
 /// Pods that have ended: upstream keeps 12,500 of a whole cluster, a device has a store of flash.
 const TERMINATED_PODS: usize = 500;
 /// Fields of which a new value takes effect while the agent runs, with `HUP`.
-const AT_RUN_TIME: [&str; 11] = [
+const AT_RUN_TIME: [&str; 17] = [
+    "evictionHard",
+    "evictionMaxPodGracePeriod",
+    "evictionMinimumReclaim",
+    "evictionPressureTransitionPeriod",
+    "evictionSoft",
+    "evictionSoftGracePeriod",
     "imageGCHighThresholdPercent",
     "imageGCLowThresholdPercent",
     "imageMaximumGCAge",
@@ -72,6 +79,19 @@ pub struct AgentConfiguration {
     pub system_reserved: BTreeMap<String, String>,
     /// What the agent needs.
     pub kube_reserved: BTreeMap<String, String>,
+    /// What has to be left, or pods go at once, as in `memory.available: 100Mi` or `nodefs.available: 10%` (`memory.available`: 100Mi,
+    /// or 5% where that is less). Whoever writes it gives all of it.
+    pub eviction_hard: Option<BTreeMap<String, String>>,
+    /// The same, when it has been so for a while.
+    pub eviction_soft: BTreeMap<String, String>,
+    /// How long, for each of them.
+    pub eviction_soft_grace_period: BTreeMap<String, Span>,
+    /// How much more than that has to be left before it is enough again.
+    pub eviction_minimum_reclaim: BTreeMap<String, String>,
+    /// The most grace, in seconds, of a pod that goes for one of `evictionSoft` (0).
+    pub eviction_max_pod_grace_period: Option<i64>,
+    /// For how long the node is said to be short after it was (5m).
+    pub eviction_pressure_transition_period: Option<Span>,
     /// The back-off of containers that crash.
     pub crash_loop_back_off: CrashLoopBackOff,
     /// Images are removed when more of the disk is used (85).
@@ -261,6 +281,8 @@ impl AgentConfiguration {
             reserved: self.reserved(),
             ids_per_pod,
             memory_qos: self.memory_qos(),
+            // It was looked at when it was read.
+            evictions: self.evictions().unwrap_or_default(),
             guest_threads: self.husk.guest_threads,
             guest_open_files: self.husk.guest_open_files,
             metering: match self.husk.metering {
@@ -292,6 +314,11 @@ impl AgentConfiguration {
     /// Takes from another configuration what takes effect while the agent runs; the rest still differs.
     pub fn take_what_takes_effect(&mut self, other: &Self) {
         let other = other.clone();
+        self.eviction_hard = other.eviction_hard;
+        self.eviction_max_pod_grace_period = other.eviction_max_pod_grace_period;
+        self.eviction_minimum_reclaim = other.eviction_minimum_reclaim;
+        self.eviction_pressure_transition_period = other.eviction_pressure_transition_period;
+        (self.eviction_soft, self.eviction_soft_grace_period) = (other.eviction_soft, other.eviction_soft_grace_period);
         self.image_gc_high_threshold_percent = other.image_gc_high_threshold_percent;
         self.image_gc_low_threshold_percent = other.image_gc_low_threshold_percent;
         self.image_maximum_gc_age = other.image_maximum_gc_age;

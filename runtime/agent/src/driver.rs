@@ -5,24 +5,27 @@
 mod containers;
 mod disks;
 mod measuring;
+mod pressure;
 mod sandboxes;
 mod views;
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time;
 
 use husk_api::{core_meta, core_spec};
 use husk_core::event::EventKind;
+use husk_core::eviction::EvictionConfig;
 use husk_core::io::{Hook, InstanceRef, PodUid, Urgency};
 use husk_core::{Action, Input, Instant, Node, NodeConfig};
 use husk_engine::{Container, Engine, StartError};
 use k8s_openapi::api::core::v1::LinuxContainerUser;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
 use self::disks::Disks;
+use self::pressure::Shortages;
 pub(crate) use self::sandboxes::remove;
 use crate::addresses::Addresses;
 use crate::clock::Clock;
@@ -58,6 +61,8 @@ pub(crate) enum Command {
     Tell(Box<Input>),
     /// Look at the disk that images are on.
     CollectImages,
+    /// Have pods go by these thresholds.
+    SetEvictions(EvictionConfig),
     /// Say that it is there.
     Answer(oneshot::Sender<()>),
     /// Say how all pods are.
@@ -78,6 +83,8 @@ enum Answer {
     Created { instance: InstanceRef, version: u64, result: Result<(Container, LinuxContainerUser), StartError> },
     /// The volumes of running pods are up to date.
     Updated,
+    /// What is left of the disk.
+    SawDisk(pressure::Seen),
     /// Images were collected; what is wrong with that.
     Collected(Option<(&'static str, String)>),
 }
@@ -100,6 +107,8 @@ pub(crate) struct Tools {
     pub(crate) metrics: Metrics,
     pub(crate) measures: Measures,
     pub(crate) histories: Histories,
+    /// Conditions of the node that say of what it is short, for those who want to know.
+    pub(crate) short_of: watch::Sender<BTreeSet<&'static str>>,
 }
 
 /// An order of the core on its way to be carried out.
@@ -126,6 +135,8 @@ pub(crate) struct Driver {
     updating: Updating,
     turns: Turns,
     disks: Disks,
+    shortages: Shortages,
+    short_of: watch::Sender<BTreeSet<&'static str>>,
     answer: mpsc::UnboundedSender<Answer>,
     answers: mpsc::UnboundedReceiver<Answer>,
     notices: broadcast::Sender<Notice>,
@@ -137,7 +148,7 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub(crate) fn new(config: AgentConfig, tools: Tools, notices: broadcast::Sender<Notice>) -> Self {
-        let Tools { ground, engine, addresses, clock, logs, metrics, measures, histories } = tools;
+        let Tools { ground, engine, addresses, clock, logs, metrics, measures, histories, short_of } = tools;
         let (answer, answers) = mpsc::unbounded_channel();
         engine.set_memory_limit(ground.machine.memory_for_pods());
         let node = NodeConfig {
@@ -161,6 +172,8 @@ impl Driver {
             updating: Updating::No,
             turns: Turns::default(),
             disks: Disks::default(),
+            shortages: Shortages::new(),
+            short_of,
             answer,
             answers,
             notices,
@@ -207,6 +220,7 @@ impl Driver {
         let mut collection = self.ground.images.collections();
         let mut looks = disks::looks();
         let mut measurements = measuring::measurements();
+        let [mut memory, mut shortages] = pressure::looks();
         let mut changes = self.ground.references.changes();
         loop {
             while self.carry_out_all() {}
@@ -232,6 +246,8 @@ impl Driver {
                 _ = collection.tick() => self.collect_images(),
                 _ = looks.tick() => self.look_at_disks(),
                 _ = measurements.tick() => self.measure(),
+                _ = memory.tick(), if !self.pods.is_empty() => self.look_at_memory(),
+                _ = shortages.tick() => self.look_what_is_left(),
             }
         }
     }
@@ -273,6 +289,7 @@ impl Driver {
             Command::Delete { pod, grace_seconds } => self.fact(Input::DeleteRequested { pod, grace_seconds }),
             Command::Tell(input) => self.fact(*input),
             Command::CollectImages => self.collect_images(),
+            Command::SetEvictions(config) => self.set_evictions(config),
             // Who asked may have given up.
             Command::Answer(reply) => drop(reply.send(())),
             Command::Look(reply) => {
@@ -305,6 +322,7 @@ impl Driver {
             }
             Answer::SetUp { pod, attempt, version, result } => self.was_set_up(pod, attempt, version, result),
             Answer::Created { instance, version, result } => self.created(instance, version, result),
+            Answer::SawDisk(seen) => self.saw_disk(seen),
             Answer::Collected(wrong) => {
                 if let Some((reason, message)) = wrong {
                     self.tell(Notice::Node { at: self.now(), kind: EventKind::Warning, reason, message });

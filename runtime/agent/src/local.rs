@@ -1,6 +1,6 @@
 //! The agent's front: takes pods and tells what becomes of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use husk_core::backoff::BackoffConfig;
 use husk_core::deletion::Deletion;
+use husk_core::eviction::EvictionConfig;
 use husk_core::io::{PodUid, Urgency};
 use husk_core::record::{Interruption, PodRecord};
 use husk_core::spec::ResourceList;
@@ -16,7 +17,7 @@ use husk_core::status::PodStatus;
 use husk_core::{Input, Instant, NodeConfig};
 use husk_engine::{Engine, EngineConfig, EngineError, Log, Metering};
 use k8s_openapi::api::core::v1::Pod;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::addresses::Addresses;
@@ -77,6 +78,8 @@ pub struct NodeLimits {
     pub ids_per_pod: u32,
     /// `memoryThrottlingFactor` and `memoryReservationPolicy`.
     pub memory_qos: MemoryQos,
+    /// When pods have to go because the node is short of something (RES-09): that much is no pod's.
+    pub evictions: EvictionConfig,
     /// Threads that guests compute on; as many as there are processors if none (`husk.guestThreads`).
     pub guest_threads: Option<NonZeroU32>,
     /// Files, folders, sockets and streams that one instance of a container may hold open (`husk.guestOpenFiles`).
@@ -95,6 +98,7 @@ impl Default for NodeLimits {
             reserved: ResourceList::new(),
             ids_per_pod: IDS_PER_POD,
             memory_qos: MemoryQos::default(),
+            evictions: EvictionConfig::default(),
             guest_threads: None,
             guest_open_files: None,
             metering: Metering::Fuel,
@@ -181,6 +185,7 @@ pub struct LocalNode {
     logs: Logs,
     metrics: Metrics,
     measures: Measures,
+    short_of: watch::Sender<BTreeSet<&'static str>>,
     histories: Histories,
     engine: Engine,
     ground: Ground,
@@ -229,7 +234,7 @@ impl LocalNode {
         let (commands, orders) = mpsc::unbounded_channel();
         let (notices, _) = broadcast::channel(MOST_NOTICES);
         let images = Images::new(config.images.clone(), config.images_config.clone(), &config.data_dir);
-        let machine = ThisMachine::new(path, config.limits.reserved.clone());
+        let machine = ThisMachine::new(path, config.limits.reserved.clone(), config.limits.evictions.clone());
         let users = Users::new(path, config.limits.ids_per_pod);
         let memory = continuation.as_ref().map_or_else(Memory::none, |before| before.memory.clone());
         let ground = Ground { images, references: config.references.clone(), machine, users, memory };
@@ -239,6 +244,7 @@ impl LocalNode {
         let (logs, watched) = (Logs::default(), notices.downgrade());
         let (measures, histories) = (Measures::new(clock.now()), Histories::new(clock));
         let metrics = Metrics::new(&node_name, began, measures.clone());
+        let short_of = watch::Sender::new(BTreeSet::new());
         let tools = Tools {
             ground: ground.clone(),
             engine: engine.clone(),
@@ -248,6 +254,7 @@ impl LocalNode {
             metrics: metrics.clone(),
             measures: measures.clone(),
             histories: histories.clone(),
+            short_of: short_of.clone(),
         };
         let mut driver = Driver::new(config, tools, notices);
         if let Some(before) = continuation {
@@ -261,6 +268,7 @@ impl LocalNode {
             logs,
             metrics,
             measures,
+            short_of,
             histories,
             engine,
             ground,
@@ -282,6 +290,16 @@ impl LocalNode {
     /// What its pods use.
     pub(crate) fn measures(&self) -> &Measures {
         &self.measures
+    }
+
+    /// Conditions of the node that say of what it is short (RES-09).
+    pub(crate) fn short_of(&self) -> watch::Receiver<BTreeSet<&'static str>> {
+        self.short_of.subscribe()
+    }
+
+    /// Has pods go by these thresholds from now on. Before it is said none goes.
+    pub(crate) fn set_evictions(&self, config: EvictionConfig) {
+        let _ = self.commands.send(Command::SetEvictions(config));
     }
 
     /// What it has.

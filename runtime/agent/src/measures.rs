@@ -124,8 +124,8 @@ impl PodUse {
 impl MachineUse {
     fn now() -> Option<Self> {
         let cpu = busy(&fs::read_to_string("/proc/stat").ok()?)?;
-        let (available, all) = machine::memory_available()?;
-        Some(Self { cpu, memory: all.saturating_sub(available), cores: 0.0 })
+        let memory = machine::memory()?;
+        Some(Self { cpu, memory: memory.capacity.saturating_sub(memory.available), cores: 0.0 })
     }
 }
 

@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use husk_core::eviction::Signal;
 use husk_core::io::{InstanceRef, PodUid, ProbeOutcome};
 use husk_core::spec::ProbeKind;
 use k8s_openapi::api::core::v1::Pod;
@@ -71,6 +72,11 @@ impl Metrics {
     /// A probe was made.
     pub(crate) fn probed(&self, instance: &InstanceRef, kind: ProbeKind, outcome: ProbeOutcome, took: Duration) {
         self.pods(|pods| pods.probed(instance, kind, outcome, took));
+    }
+
+    /// A pod had to go because the node is short of something.
+    pub(crate) fn evicted(&self, signal: Signal) {
+        self.pods(|pods| pods.evicted(signal));
     }
 
     fn pods(&self, change: impl FnOnce(&mut Pods)) {

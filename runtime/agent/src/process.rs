@@ -85,6 +85,8 @@ mod tests {
 
     use std::path::Path;
 
+    use husk_core::eviction::EvictionConfig;
+
     use super::*;
     use crate::images::{ImageTable, Images, ImagesConfig};
     use crate::machine::ThisMachine;
@@ -94,7 +96,7 @@ mod tests {
         let ground = Ground {
             references: Arc::new(MemoryReferences::default()),
             images: Images::new(ImageTable::new([]), ImagesConfig::default(), Path::new("/")),
-            machine: ThisMachine::new(Path::new("/"), ResourceList::new()),
+            machine: ThisMachine::new(Path::new("/"), ResourceList::new(), EvictionConfig::default()),
             users: crate::users::Users::new(Path::new("/nowhere"), crate::users::IDS_PER_POD),
             memory: crate::volumes::Memory::none(),
         };

@@ -17,6 +17,7 @@ mod crashes;
 mod debugging;
 mod device;
 mod disks;
+mod evictions;
 mod examples;
 mod flags;
 mod full_disk;

@@ -39,6 +39,7 @@ impl AgentConfiguration {
         if self.user_namespaces.ids_per_pod.is_some_and(|ids| ids == 0 || ids % IDS_PER_POD != 0) {
             return Err(format!("userNamespaces.idsPerPod: must be a multiple of {IDS_PER_POD}"));
         }
+        self.evictions()?;
         if self.max_pods == Some(0) {
             return Err("maxPods: must be at least 1".into());
         }

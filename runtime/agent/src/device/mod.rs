@@ -29,6 +29,7 @@ use husk_api::Gates;
 use husk_apiserver::{Api, Listener, Memory, NODE_METRICS, Objects, POD_METRICS, serve};
 use husk_core::Input;
 use husk_core::event::EventKind;
+use husk_core::eviction::EvictionConfig;
 use husk_core::record::Interruption;
 use husk_core::spec::ResourceList;
 use husk_store::{OpenError, Opened, Options, Store};
@@ -88,6 +89,8 @@ pub struct Reconfiguration {
     pub images_config: ImagesConfig,
     /// `systemReserved` and `kubeReserved` together.
     pub reserved: ResourceList,
+    /// When pods have to go because the node is short of something.
+    pub evictions: EvictionConfig,
     /// `maxPods`.
     pub max_pods: u32,
     /// `shutdownGracePeriod`.
@@ -103,6 +106,7 @@ impl DeviceConfig {
             images: self.node.images.clone(),
             images_config: self.node.images_config.clone(),
             reserved: self.node.limits.reserved.clone(),
+            evictions: self.node.limits.evictions.clone(),
             max_pods: self.max_pods,
             shutdown_grace: self.shutdown_grace,
             shutdown_grace_critical: self.shutdown_grace_critical,
@@ -221,6 +225,7 @@ impl Device {
             Pods::new(node.clone(), objects.clone(), wall, base, keeper.clone(), &before.objects, health.clone());
         // Nobody sees them without their statuses.
         pods.begin().await;
+        node.set_evictions(config.node.limits.evictions.clone());
         let serving = api.clone();
         tasks.spawn(async move {
             if let Err(error) = serve(serving, listeners).await {
@@ -273,7 +278,8 @@ impl Device {
     pub fn reconfigure(&mut self, new: Reconfiguration) {
         self.node.images().set(new.images, new.images_config);
         self.node.collect_images();
-        self.node.machine().reserve(new.reserved);
+        self.node.machine().reserve(new.reserved, new.evictions.clone());
+        self.node.set_evictions(new.evictions);
         self.grace = grace(new.shutdown_grace, new.shutdown_grace_critical);
         // Says that the rest is another one as well.
         self.max_pods.send_replace(new.max_pods);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use husk_apiserver::{NODES, NodeFacts, Objects, Shared, StorageError};
 use husk_core::Input;
 use husk_core::admission::NodeState;
+use husk_core::eviction::Pressure;
 use husk_core::quantity::{Notation, Quantity};
 use husk_core::spec::ResourceList;
 use k8s_openapi::api::core::v1::Node;
@@ -70,6 +71,7 @@ impl NodeFactsKeeper {
         self.report().await;
         let mut looks = tokio::time::interval(LOOK);
         let mut max_pods = self.max_pods.clone();
+        let mut short_of = self.node.short_of();
         loop {
             tokio::select! {
                 _ = looks.tick() => {
@@ -80,6 +82,7 @@ impl NodeFactsKeeper {
                 }
                 // Told as well when something else of the configuration is another one.
                 Ok(()) = max_pods.changed() => self.report().await,
+                Ok(()) = short_of.changed() => self.write().await?,
                 change = changes.next() => {
                     let change = change?;
                     let asks = |node: &Option<Shared>| node.as_ref().map(|node| {
@@ -94,6 +97,7 @@ impl NodeFactsKeeper {
     }
 
     async fn write(&self) -> Result<(), StorageError> {
+        let short_of = self.node.short_of().borrow().clone();
         let capacity = self.with_pods(self.node.machine().look());
         let written =
             |list: &ResourceList| list.iter().map(|(name, amount)| (name.clone(), amount.to_string())).collect();
@@ -102,6 +106,8 @@ impl NodeFactsKeeper {
             capacity: written(&capacity),
             allocatable: written(&self.allocatable()),
             info: info(),
+            memory_pressure: short_of.contains(Pressure::Memory.condition()),
+            disk_pressure: short_of.contains(Pressure::Disk.condition()),
             ..NodeFacts::default()
         };
         self.objects.report_node(&facts).await

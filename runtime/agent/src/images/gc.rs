@@ -46,6 +46,29 @@ impl ImageStore {
         Ok(Collected { removed, freed, missing: 0 })
     }
 
+    /// Removes all images that nobody uses but those that are too young, whatever the disk has room for.
+    pub(crate) fn collect_all(
+        &self,
+        config: &ImagesConfig,
+        wanted: &BTreeSet<String>,
+    ) -> Result<Collected, StoreError> {
+        let mut collected = Collected::default();
+        if self.folder().exists() {
+            let mut unused = self.unused(wanted)?;
+            unused.retain(|image| is_old_enough(image, config));
+            self.remove_all(unused, u64::MAX, &mut collected)?;
+        }
+        Ok(collected)
+    }
+
+    /// What nobody uses and none of these names means, the longest unused first.
+    fn unused(&self, wanted: &BTreeSet<String>) -> Result<Vec<StoredImage>, StoreError> {
+        let mut unused = self.list()?;
+        unused.retain(|image| !image.in_use && !is_wanted(image, wanted));
+        unused.sort_by_key(|image| (image.last_used.unwrap_or(image.imported), image.imported));
+        Ok(unused)
+    }
+
     pub(crate) fn collect_on(
         &self,
         disk: Disk,
@@ -53,9 +76,7 @@ impl ImageStore {
         wanted: &BTreeSet<String>,
     ) -> Result<Collected, StoreError> {
         let now = SystemTime::now();
-        let mut unused = self.list()?;
-        unused.retain(|image| !image.in_use && !is_wanted(image, wanted));
-        unused.sort_by_key(|image| (image.last_used.unwrap_or(image.imported), image.imported));
+        let mut unused = self.unused(wanted)?;
         let mut collected = Collected::default();
         if !config.maximum_age.is_zero() {
             let (old, rest) = unused.into_iter().partition(|image| idle(image, now) > config.maximum_age);
@@ -64,7 +85,7 @@ impl ImageStore {
         }
         let excess = disk.excess(config).saturating_sub(collected.freed);
         if excess > 0 {
-            unused.retain(|image| now.duration_since(image.imported).unwrap_or_default() >= config.minimum_age);
+            unused.retain(|image| is_old_enough(image, config));
             let freed = self.remove_all(unused, excess, &mut collected)?;
             collected.missing = excess.saturating_sub(freed);
         }
@@ -110,6 +131,10 @@ impl Disk {
         let free = share(100 - config.low_threshold_percent.min(100));
         u64::try_from(free.saturating_sub(u128::from(available))).unwrap_or(u64::MAX)
     }
+}
+
+fn is_old_enough(image: &StoredImage, config: &ImagesConfig) -> bool {
+    SystemTime::now().duration_since(image.imported).unwrap_or_default() >= config.minimum_age
 }
 
 /// Time since it was used, or imported if it never was. A clock that was set back makes nothing old.

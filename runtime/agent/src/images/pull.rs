@@ -206,6 +206,17 @@ impl Images {
         }
     }
 
+    /// Removes all that nobody uses: the node is short of disk. Bytes that are free now; waits for the disk.
+    pub(crate) fn give_up_unused(&self, wanted: &BTreeSet<String>) -> u64 {
+        match self.0.store.collect_all(&self.settings().config, wanted) {
+            Ok(collected) => collected.freed,
+            Err(error) => {
+                tracing::warn!("images can't be collected: {error}");
+                0
+            }
+        }
+    }
+
     /// Does so, and tells whoever reads the node's log; gives what is wrong, if anything is: the reason of an event and its message.
     pub(crate) async fn collect_and_tell(&self, wanted: BTreeSet<String>) -> Option<(&'static str, String)> {
         match self.collect(wanted).await {

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use husk_core::Instant;
 use husk_core::event::Event;
+use husk_core::eviction::Signal;
 use husk_core::io::{InstanceRef, PodUid, ProbeOutcome};
 use husk_core::spec::ProbeKind;
 use husk_core::status::{ContainerState, ContainerStatus, Phase, PodStatus};
@@ -50,6 +51,11 @@ struct NodeLabels {
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct StateLabels {
     container_state: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct SignalLabels {
+    eviction_signal: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -104,6 +110,8 @@ pub(super) struct Pods {
     start_durations: Histogram,
     start_times: Family<ContainerLabels, Gauge<f64, AtomicU64>>,
     fallbacks: Counter,
+    /// It counts, but upstream's name of it doesn't say so.
+    evictions: Family<SignalLabels, Gauge>,
     probes: Family<ResultLabels, Counter>,
     probe_durations: Family<ProbeLabels, Histogram, fn() -> Histogram>,
 }
@@ -207,6 +215,12 @@ impl Pods {
                 "The number of times lifecycle handlers successfully fell back to http from https",
                 Counter::default(),
             ),
+            evictions: add(
+                registry,
+                "kubelet_evictions",
+                "Cumulative number of pod evictions by eviction signal",
+                Family::default(),
+            ),
             probes: add(
                 registry,
                 "prober_probe",
@@ -259,6 +273,10 @@ impl Pods {
         };
         self.probes.get_or_create(&labels.with(result, &instance.pod)).inc();
         self.probe_durations.get_or_create(labels).observe(took.as_secs_f64());
+    }
+
+    pub(super) fn evicted(&mut self, signal: Signal) {
+        self.evictions.get_or_create(&SignalLabels { eviction_signal: signal.as_str() }).inc();
     }
 
     fn count(&mut self, event: &Event) {

@@ -4,6 +4,7 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use husk_core::quantity::Quantity;
 use k8s_openapi::api::core::v1::{EmptyDirVolumeSource, PodSpec};
@@ -83,7 +84,7 @@ impl Limits {
     /// Measures the volumes, which takes as long as there are files in them. The answer is a message if they hold too much: upstream's, if
     /// it is one of them.
     pub(crate) fn exceeded(&self, volumes: &Volumes) -> Option<String> {
-        let mut all = 0_u64;
+        let (mut all, mut in_memory) = (0_u64, 0_u64);
         for (name, own) in &self.volumes {
             let Some(made) = volumes.made.get(name) else { continue };
             let left = self.together.iter().map(|limit| limit.bytes.saturating_sub(all));
@@ -93,9 +94,14 @@ impl Limits {
                 return Some(format!("Usage of EmptyDir volume {name:?} exceeds the limit {:?}. ", limit.text));
             }
             all = all.saturating_add(bytes);
+            // What has no disk that can fail: one that could not be had in memory is on the node's.
+            in_memory = in_memory.saturating_add(if made.disk.is_none() { bytes } else { 0 });
             if let Some(limit) = self.together.as_ref().filter(|limit| all > limit.bytes) {
                 return Some(format!("Usage of EmptyDir volumes in memory exceeds the pod's limit {:?}. ", limit.text));
             }
+        }
+        if self.is_of_memory {
+            volumes.memory.store(in_memory, Ordering::Relaxed);
         }
         None
     }
@@ -169,6 +175,7 @@ mod tests {
         let made = BTreeMap::from([made("disk", 9 << 20), made("mem", 800 << 10), made("small", 800 << 10)]);
         let volumes = Volumes { made, ..Volumes::default() };
         assert_eq!(in_memory(&pod, None).exceeded(&volumes), None);
+        assert_eq!(volumes.memory() >> 10, 1600, "what the pod holds of memory beside its guests");
         assert_eq!(in_memory(&pod, Some("2Mi")).exceeded(&volumes), None);
         let message = "Usage of EmptyDir volumes in memory exceeds the pod's limit \"1Mi\". ";
         assert_eq!(in_memory(&pod, Some("1Mi")).exceeded(&volumes).as_deref(), Some(message));

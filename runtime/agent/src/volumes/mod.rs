@@ -22,6 +22,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use husk_core::expansion::{Room, expand};
@@ -40,6 +41,7 @@ pub(crate) use self::disk::{DiskNumber, is_read_only};
 pub(crate) use self::empty_dir::Limits;
 pub(crate) use self::image::Mounted;
 pub(crate) use self::memory::Memory;
+pub(crate) use self::usage::DiskUse;
 
 /// The volumes of one pod, made.
 #[derive(Debug, Default)]
@@ -47,6 +49,8 @@ pub(crate) struct Volumes {
     made: BTreeMap<String, Made>,
     /// One update at a time, so that a later one sees what is newer; none once they are closed.
     closed: Mutex<bool>,
+    /// Bytes of those in memory, as they were measured last.
+    memory: AtomicU64,
     owner: VolumeOwner,
 }
 
@@ -105,7 +109,7 @@ impl Volumes {
             let one = make(volume, world, folder, owner).map_err(|wrong| VolumeError::new(n, volume, wrong))?;
             made.insert(volume.name.clone(), one);
         }
-        Ok(Self { made, closed: Mutex::default(), owner })
+        Ok(Self { made, closed: Mutex::default(), memory: AtomicU64::new(0), owner })
     }
 
     /// What `make` would refuse, all of it, without making anything.
@@ -147,6 +151,11 @@ impl Volumes {
             let error = disk.look_into(&made.path).err()?;
             Some(format!("The disk of volume {name:?} failed: {}: {error}. ", made.path.display()))
         })
+    }
+
+    /// Bytes of memory that they hold, as it was seen last when they were held against their limits.
+    pub(crate) fn memory(&self) -> u64 {
+        self.memory.load(Ordering::Relaxed)
     }
 
     /// Nothing is written to them any more once this returns.

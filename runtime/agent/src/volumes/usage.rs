@@ -25,6 +25,31 @@ const IN_MEMORY: u64 = 1 << 10;
 /// A folder, and no link that a guest put in its place.
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
+/// What a folder takes of its disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DiskUse {
+    /// Bytes.
+    pub(crate) bytes: u64,
+    /// Files, folders and the like.
+    pub(crate) inodes: u64,
+}
+
+impl DiskUse {
+    /// Of a folder with all that is in it, as far as it is there. Takes as long as there are files.
+    pub(crate) fn of(folder: &Path) -> Self {
+        let Ok(mut walk) = Walk::new(folder) else { return Self::default() };
+        while walk.step().is_some() {}
+        Self { bytes: walk.bytes, inodes: walk.inodes }
+    }
+}
+
+impl std::ops::AddAssign for DiskUse {
+    fn add_assign(&mut self, other: Self) {
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.inodes = self.inodes.saturating_add(other.inodes);
+    }
+}
+
 /// Bytes that a volume takes. Links are not followed, and a file with several names counts once. It isn't looked further once they are
 /// more than `most`.
 pub(super) fn usage(volume: &Path, most: u64) -> io::Result<u64> {
@@ -47,6 +72,7 @@ struct Walk {
     /// Folders that may be opened to find again where it was.
     again: u32,
     bytes: u64,
+    inodes: u64,
 }
 
 /// A folder that is being read.
@@ -75,7 +101,7 @@ impl Walk {
         let top = rustix::fs::openat(CWD, volume, FOLDER, Mode::empty())?;
         let least = if is_in_memory(&top)? { IN_MEMORY } else { 0 };
         let open = VecDeque::from([Folder::new(&top, c".")?]);
-        Ok(Self { top, open, left: Vec::new(), linked: HashSet::new(), least, again: MOST_AGAIN, bytes: 0 })
+        Ok(Self { top, open, left: Vec::new(), linked: HashSet::new(), least, again: MOST_AGAIN, bytes: 0, inodes: 0 })
     }
 
     /// Looks at one entry. None at the end.
@@ -107,6 +133,7 @@ impl Walk {
             !is_folder && about.stx_nlink > 1 && self.linked.len() < MOST_LINKED && !self.linked.insert(about.stx_ino);
         let bytes = if is_known { 0 } else { about.stx_blocks.saturating_mul(512) };
         self.bytes = self.bytes.saturating_add(bytes.max(self.least));
+        self.inodes += u64::from(!is_known);
         if !is_folder {
             return None;
         }
