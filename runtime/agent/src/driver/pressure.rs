@@ -4,7 +4,7 @@
 //! before has answered: what is left; if that is too little, what is left when all that nobody uses was removed; if that is too little as
 //! well, who uses how much. So a disk that is slow, or hangs, delays no look at memory.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -184,20 +184,17 @@ impl Driver {
     fn judge(&mut self, now: Instant, look: &Look) -> Vec<Verdict> {
         let before = self.conditions();
         let verdicts = self.shortages.judge.judge(now, look);
-        for verdict in &verdicts {
-            let is_new = match verdict.is_urgent() {
-                true => self.shortages.urgent.insert(verdict.pressure()),
-                false => false,
-            };
-            if is_new {
+        let looked_at: BTreeSet<Pressure> = look.keys().map(|signal| signal.pressure()).collect();
+        let urgent = verdicts.iter().filter(|verdict| verdict.is_urgent());
+        let urgent: BTreeMap<Pressure, &Verdict> = urgent.map(|verdict| (verdict.pressure(), verdict)).collect();
+        self.shortages.urgent.retain(|pressure| !looked_at.contains(pressure) || urgent.contains_key(pressure));
+        for (pressure, verdict) in urgent {
+            if self.shortages.urgent.insert(pressure) {
                 tracing::warn!("the node is short: {verdict}");
-                let message = format!("Attempting to reclaim {}", verdict.pressure().resource());
+                let message = format!("Attempting to reclaim {}", pressure.resource());
                 self.tell_of_node(EventKind::Warning, "EvictionThresholdMet", message);
             }
         }
-        let is_urgent = |pressure: &Pressure| verdicts.iter().any(|v| v.is_urgent() && v.pressure() == *pressure);
-        let is_seen = |pressure: &Pressure| look.keys().any(|signal| signal.pressure() == *pressure);
-        self.shortages.urgent.retain(|pressure| !is_seen(pressure) || is_urgent(pressure));
         let after = self.conditions();
         for condition in before.symmetric_difference(&after) {
             let reason = said(condition, after.contains(condition));

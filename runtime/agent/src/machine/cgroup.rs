@@ -75,8 +75,8 @@ fn groups(cgroup: &str, mounts: &str) -> Vec<Group> {
     let Some((version, path)) = memory_group(cgroup) else { return Vec::new() };
     let Some((root, place)) = mounts.lines().find_map(|line| mount(line, version)) else { return Vec::new() };
     // In a namespace of its own, or with the mount of another one, all that can be seen is the top.
-    let below = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
-    let folder = Path::new(place).join(below);
+    let below = Path::new(path).strip_prefix(root).ok().filter(|below| !below.starts_with(".."));
+    let folder: PathBuf = Path::new(place).components().chain(below.unwrap_or(Path::new("")).components()).collect();
     let above = folder.ancestors().take_while(|folder| folder.starts_with(place));
     above.map(|folder| Group { folder: folder.to_owned(), version }).collect()
 }
@@ -120,7 +120,7 @@ mod tests {
         let own = ["/sys/fs/cgroup/system.slice/husk.service", "/sys/fs/cgroup/system.slice", "/sys/fs/cgroup"];
         assert_eq!(folders("0::/system.slice/husk.service\n", TWO), own);
         assert_eq!(folders("0::/\n", TWO), ["/sys/fs/cgroup"]);
-        assert_eq!(folders("0::/../other\n", TWO), ["/sys/fs/cgroup/../other", "/sys/fs/cgroup/..", "/sys/fs/cgroup"]);
+        assert_eq!(folders("0::/../other\n", TWO), ["/sys/fs/cgroup"]);
         let one = "5:cpu,cpuacct:/docker/1\n4:memory:/docker/1/husk\n0::/docker/1\n";
         assert_eq!(folders(one, ONE), ["/sys/fs/cgroup/memory/husk", "/sys/fs/cgroup/memory"]);
         assert_eq!(folders("4:memory:/elsewhere\n", ONE), ["/sys/fs/cgroup/memory"]);
