@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use husk_api::{Gate, Gates};
 use husk_core::backoff::BackoffConfig;
+use husk_core::eviction::Left;
 use husk_core::memory::ReservationPolicy;
 use husk_core::quantity::Quantity;
 use husk_core::spec::ResourceList;
-use husk_engine::Compiler;
+use husk_engine::{Compiler, EngineConfig};
 use jiff::SignedDuration;
 use serde::de::{Deserializer, Error};
 use serde::ser::Serializer;
@@ -24,7 +25,7 @@ use serde_json::Value;
 
 use crate::images::{ImageSource, ImagesConfig};
 use crate::local::NodeLimits;
-use crate::machine::memory_available;
+use crate::machine;
 use crate::shares::MemoryQos;
 use crate::users::IDS_PER_POD;
 
@@ -187,7 +188,7 @@ pub struct HuskConfiguration {
     pub compiled_code_limit: Option<String>,
     /// Time of a processor that one module may take to compile, as in `5m` (5m).
     pub compile_timeout: Option<Span>,
-    /// Memory that one module may take to compile, as in `512Mi` (half of the machine's, 1Gi at most).
+    /// Memory that one module may take to compile, as in `512Mi` (half of the machine's, shared by all that are compiled at the same time, 1Gi at most).
     pub compile_memory: Option<String>,
     /// Pods that have ended go beyond this number, the oldest first; 0 for never (500).
     #[serde(rename = "terminatedPodGCThreshold")]
@@ -344,7 +345,9 @@ impl AgentConfiguration {
     /// What compiles modules, within which bounds.
     pub fn compiler(&self, program: PathBuf, arguments: Vec<OsString>) -> Compiler {
         let configured = self.husk.compile_memory.as_deref().and_then(|text| Quantity::parse(text).ok());
-        let own = || memory_available().map_or(COMPILE_MEMORY, |(_, all)| (all / 2).min(COMPILE_MEMORY));
+        // All that may be compiled at the same time takes half of the machine's memory.
+        let part = |memory: Left| memory.capacity / 2 / EngineConfig::default().compilers.max(1) as u64;
+        let own = || machine::memory().map_or(COMPILE_MEMORY, |memory| part(memory).min(COMPILE_MEMORY));
         Compiler {
             program,
             arguments,
@@ -521,6 +524,8 @@ husk:
             ("memoryReservationPolicy: Some", "memoryReservationPolicy"),
             ("husk: {guestThreads: 0}", "guestThreads"),
             ("husk: {guestOpenFiles: 0}", "guestOpenFiles"),
+            ("husk: {compileMemory: 0}", "husk.compileMemory: must be at least 16Mi"),
+            ("husk: {compileTimeout: 1ms}", "husk.compileTimeout: must be at least 1s"),
         ] {
             let error = AgentConfiguration::parse(text).expect_err(text);
             assert!(error.contains(said), "{text}: {error}");

@@ -1,6 +1,6 @@
 //! This program as a compiler: it starts itself for each module, so that one which is made to keep it busy has bounds.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use husk_agent::AgentConfiguration;
 use husk_engine::Compiler;
@@ -11,9 +11,7 @@ pub(crate) const VERB: &str = "compile-as-told";
 /// The program that runs, even if another one was put in its place meanwhile.
 const THIS: &str = "/proc/self/exe";
 
-/// How modules are compiled, as a configuration has it.
+/// How modules are compiled, as a configuration has it. Where this program can't be started again, it compiles itself.
 pub(crate) fn compiler(configuration: &AgentConfiguration) -> Option<Compiler> {
-    // Where it isn't known, this process compiles.
-    let program = if Path::new(THIS).exists() { PathBuf::from(THIS) } else { std::env::current_exe().ok()? };
-    Some(configuration.compiler(program, vec![VERB.into()]))
+    Path::new(THIS).exists().then(|| configuration.compiler(THIS.into(), vec![VERB.into()]))
 }

@@ -81,6 +81,7 @@ RestartSec=1
 WatchdogSec=60
 TimeoutStopSec=infinity
 KillMode=mixed
+OOMPolicy=continue
 NoNewPrivileges=yes
 
 [Install]

@@ -25,7 +25,7 @@ impl CallHookHandler<Guest> for Asked {
         }
         turns::pause_if_long().await;
         let Guest { handles, wasi, .. } = store.data_mut();
-        handles.look(wasi.ctx().table);
+        handles.look(wasi.ctx().table)?;
         let signal = *self.stop.borrow();
         let signal = signal.or_else(|| self.ended.borrow().is_some().then_some(signal::KILL));
         signal.map_or(Ok(()), |signal| Err(Stopped(signal).into()))

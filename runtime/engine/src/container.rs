@@ -493,7 +493,7 @@ impl ExecContext {
             }
         };
         tokio::select! {
-            // Looked at before each slice of the guest.
+            // Looked at before each turn of the guest, and by himself when he calls the host.
             biased;
             signal = signal::said(&mut stop) => Ended::signal(signal.unwrap_or(signal::KILL)),
             ended = self.seat.run(self.acting(running)) => ended,

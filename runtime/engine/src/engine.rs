@@ -32,6 +32,8 @@ use crate::{lifecycle, root, sockets};
 
 /// Compiled modules that are kept in memory though no container uses them.
 const MAX_IDLE_PROGRAMS: usize = 64;
+/// After which time the compiler is given again what it has failed at.
+const TRY_AGAIN: Duration = Duration::from_secs(300);
 
 /// How to build an [`Engine`]. Start from `EngineConfig::default()`.
 #[derive(Clone, Debug)]
@@ -125,8 +127,8 @@ pub(crate) struct Inner {
     linkers: Linkers,
     cache: Option<Arc<Cache>>,
     compiler: Option<(Compiler, CodeConfig)>,
-    /// Modules that take too much to compile, so that nobody tries again, and the bound of it.
-    too_costly: Mutex<HashMap<[u8; 32], String>>,
+    /// Modules that could not be compiled.
+    failures: Mutex<HashMap<[u8; 32], Failure>>,
     compilers: Arc<Semaphore>,
     compiled: AtomicU64,
     programs: Mutex<HashMap<[u8; 32], Slot>>,
@@ -136,6 +138,14 @@ pub(crate) struct Inner {
     memory: Arc<Account>,
     threads: Threads,
     owners: Owners,
+}
+
+/// Why a module could not be compiled.
+enum Failure {
+    /// It takes more than this.
+    TooCostly(String),
+    /// The compiler failed, for this reason, at that time.
+    Compiler(String, std::time::Instant),
 }
 
 /// A program, or its compilation under way: who comes second waits for the first.
@@ -156,7 +166,6 @@ impl Engine {
             metering: config.metering,
             stack: config.stack,
             memory_reservation: config.memory_reservation,
-            bytes: config.cache_bytes,
         };
         let failed = |error: wasmtime::Error| EngineError::Wasmtime(format!("{error:#}"));
         let wasm = wasmtime::Engine::new(&wasmtime_config(&config)).map_err(failed)?;
@@ -186,7 +195,7 @@ impl Engine {
             linkers,
             cache,
             compiler: config.compiler.map(|compiler| (compiler, code)),
-            too_costly: Mutex::default(),
+            failures: Mutex::default(),
             compilers: Arc::new(Semaphore::new(config.compilers.max(1))),
             compiled: AtomicU64::new(0),
             programs: Mutex::default(),
@@ -292,50 +301,60 @@ impl Engine {
                 return loaded;
             }
         }
+        if let Some(error) = self.known_failure(module) {
+            return Err(error);
+        }
         // The turn ends with the compilation, also when nobody waits for that any more. The semaphore is never closed.
         let turn = self.0.compilers.clone().acquire_owned().await.ok();
         self.0.compiled.fetch_add(1, Ordering::Relaxed);
-        if let Some((compiler, config)) = &self.0.compiler {
-            return self.compile_apart(compiler, config, module).await;
-        }
+        let code = match &self.0.compiler {
+            Some((compiler, config)) => {
+                let file = module.clone();
+                let bytes = self.blocking(move || file.read()).await?;
+                let compiled = compiler.compile(config, module, bytes).await;
+                Some(compiled.inspect_err(|error| self.remember_failure(module, error))?)
+            }
+            None => None,
+        };
         let (inner, module) = (self.0.clone(), module.clone());
         self.blocking(move || {
             let _turn = turn;
-            Program::compile(&inner.wasm, &inner.linkers, inner.cache.as_deref(), &module)
+            let Inner { wasm, linkers, cache, .. } = &*inner;
+            match code {
+                Some(code) => Program::of_file(wasm, linkers, cache.as_deref(), code, &module),
+                None => Program::compile(wasm, linkers, cache.as_deref(), &module),
+            }
         })
         .await
     }
 
-    /// Has a module compiled by another process, which ends when nobody waits for it any more.
-    async fn compile_apart(
-        &self,
-        compiler: &Compiler,
-        config: &CodeConfig,
-        module: &ModuleFile,
-    ) -> Result<Arc<Program>, ImageError> {
-        if let Some(most) = self.too_costly().get(&module.digest).cloned() {
-            return Err(ImageError::TooCostly { path: module.path.clone(), most });
-        }
-        let file = module.clone();
-        let bytes = self.blocking(move || file.read()).await?;
-        let compiled = compiler.compile(config, module, bytes).await;
-        let code = compiled.inspect_err(|error| self.remember_if_too_costly(module, error))?;
-        let (inner, file) = (self.0.clone(), module.clone());
-        self.blocking(move || Program::of_code(&inner.wasm, &inner.linkers, inner.cache.as_deref(), code, &file)).await
-    }
-
-    fn remember_if_too_costly(&self, module: &ModuleFile, error: &ImageError) {
-        if let ImageError::TooCostly { most, .. } = error {
-            let mut known = self.too_costly();
-            if known.len() >= MAX_IDLE_PROGRAMS {
-                known.clear();
+    /// What is known to fail isn't tried again: a module that is too costly not at all, and one that the compiler failed at not at once.
+    fn known_failure(&self, module: &ModuleFile) -> Option<ImageError> {
+        let path = module.path.clone();
+        match self.failures().get(&module.digest)? {
+            Failure::TooCostly(most) => Some(ImageError::TooCostly { path, most: most.clone() }),
+            Failure::Compiler(detail, since) if since.elapsed() < TRY_AGAIN => {
+                Some(ImageError::Compiler { path, detail: detail.clone() })
             }
-            known.insert(module.digest, most.clone());
+            Failure::Compiler(..) => None,
         }
     }
 
-    fn too_costly(&self) -> MutexGuard<'_, HashMap<[u8; 32], String>> {
-        self.0.too_costly.lock().unwrap_or_else(PoisonError::into_inner)
+    fn remember_failure(&self, module: &ModuleFile, error: &ImageError) {
+        let failure = match error {
+            ImageError::TooCostly { most, .. } => Failure::TooCostly(most.clone()),
+            ImageError::Compiler { detail, .. } => Failure::Compiler(detail.clone(), std::time::Instant::now()),
+            _ => return,
+        };
+        let mut failures = self.failures();
+        if failures.len() >= MAX_IDLE_PROGRAMS {
+            failures.clear();
+        }
+        failures.insert(module.digest, failure);
+    }
+
+    fn failures(&self) -> MutexGuard<'_, HashMap<[u8; 32], Failure>> {
+        self.0.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {

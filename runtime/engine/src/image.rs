@@ -96,7 +96,7 @@ pub enum ImageError {
     },
     /// To compile it takes more than the node gives to that.
     #[error(
-        "{path}: to compile it takes more than {most}, which is the most that one module may take; build it smaller, or raise the limit"
+        "{path}: to compile it takes more than {most}, which is the most that one module may take; build it smaller, or raise that (husk.compileTimeout and husk.compileMemory of an agent)"
     )]
     TooCostly {
         /// The file.

@@ -1,7 +1,7 @@
 //! How a container runs: one [`Engine`] per node, an [`Image`] per program, a [`Container`] per running instance.
 //!
 //! Guests are WASI components (p2) or core modules (p1). They run on the engine's own low-priority threads and give the thread
-//! back after every slice of fuel, so neither another guest nor the control plane waits for one that computes, and
+//! back after a millisecond if others wait, so neither another guest nor the control plane waits for one that computes, and
 //! [`Container::kill`] ends any guest whatever it does. A container's memory is counted over all its instances; its output
 //! goes to a bounded [`Log`]; its sockets live on the pod's own loopback address ([`net`]).
 //!

@@ -56,7 +56,7 @@ fn in_words(error: &wasmtime::Error) -> String {
     words.retain(|part| place.as_ref() != Some(part));
     words.reverse();
     if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
-        words = vec!["it holds more files, sockets and streams open than it may".into()];
+        words = vec!["it holds more files, sockets, streams and timers open than it may".into()];
     }
     let reason = words.join(": ");
     place.map_or(reason.clone(), |place| format!("{reason}\n{place}"))

@@ -1,5 +1,7 @@
 //! A compiled module, linked against what the node provides and ready to be instantiated any number of times.
 
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,11 +11,11 @@ use wasmtime::{Module, Precompiled, Store};
 use wasmtime_wasi::p2::bindings::CommandPre;
 
 use crate::cache::Cache;
+use crate::compiler::precompiled;
 use crate::guest::Guest;
 use crate::image::{ImageError, ModuleFile};
 use crate::lifecycle;
 use crate::outcome::Ended;
-use crate::split::{self, split};
 
 /// The imports of all guests.
 pub(crate) struct Linkers {
@@ -54,26 +56,37 @@ impl Program {
         cache: Option<&Cache>,
         file: &ModuleFile,
     ) -> Result<Arc<Self>, ImageError> {
-        let program =
-            Code::compile(engine, cache, file).and_then(|code| code.link(engine, linkers, file)).map(Arc::new);
+        let code = precompiled(engine, &file.read()?)
+            .map_err(|error| ImageError::Invalid { path: file.path.clone(), detail: error.root_cause().to_string() });
+        let program = code.and_then(|code| Self::of_code(engine, linkers, cache, &code, file));
         give_back_memory();
         program
     }
 
-    /// Links what another process compiled, and keeps it.
-    pub(crate) fn of_code(
+    /// The same with what another process wrote into a file.
+    pub(crate) fn of_file(
         engine: &wasmtime::Engine,
         linkers: &Linkers,
         cache: Option<&Cache>,
-        code: Vec<u8>,
+        mut code: File,
         file: &ModuleFile,
     ) -> Result<Arc<Self>, ImageError> {
-        let kept = cache.and_then(|cache| keep(cache, file, &code));
-        // What is on the disk need not stay in memory.
-        let code = match kept {
-            Some(kept) => Code::open(engine, &kept),
-            None => Code::read(engine, &code),
-        };
+        let mut bytes = Vec::new();
+        let read = code.rewind().and_then(|()| code.read_to_end(&mut bytes));
+        read.map_err(|error| ImageError::compiler(file, &error))?;
+        Self::of_code(engine, linkers, cache, &bytes, file)
+    }
+
+    fn of_code(
+        engine: &wasmtime::Engine,
+        linkers: &Linkers,
+        cache: Option<&Cache>,
+        code: &[u8],
+        file: &ModuleFile,
+    ) -> Result<Arc<Self>, ImageError> {
+        // What is on the disk need not stay in memory; it may be gone from there already, for others that were kept.
+        let kept = cache.and_then(|cache| keep(cache, file, code)).and_then(|kept| Code::open(engine, &kept).ok());
+        let code = kept.map_or_else(|| Code::read(engine, code), Ok);
         let code =
             code.map_err(|error| ImageError::Compiler { path: file.path.clone(), detail: format!("{error:#}") })?;
         code.link(engine, linkers, file).map(Arc::new)
@@ -159,43 +172,6 @@ impl Code {
                 Some(Precompiled::Component) => Component::deserialize(engine, code).map(Self::Component),
                 None => Err(wasmtime::Error::msg("it is no compiled code")),
             }
-        }
-    }
-
-    fn compile(engine: &wasmtime::Engine, cache: Option<&Cache>, file: &ModuleFile) -> Result<Self, ImageError> {
-        let bytes = file.read()?;
-        let invalid = |error: wasmtime::Error| ImageError::Invalid {
-            path: file.path.clone(),
-            detail: error.root_cause().to_string(),
-        };
-        // What is wrong is said of what is in the file.
-        let or_its_own = |error| Self::of(engine, &bytes).err().unwrap_or(error);
-        let code = match split(&bytes) {
-            Ok(None) => Self::of(engine, &bytes),
-            Ok(Some(pieces)) => Self::of(engine, &pieces).map_err(or_its_own),
-            Err(error) => Err(or_its_own(error.into())),
-        };
-        let code = code.map_err(invalid)?;
-        if let Some(cache) = cache {
-            match code.serialize() {
-                Ok(code) => drop(keep(cache, file, &code)),
-                Err(error) => tracing::warn!("{}: compiled code could not be kept: {error:#}", file.path.display()),
-            }
-        }
-        Ok(code)
-    }
-
-    fn of(engine: &wasmtime::Engine, binary: &[u8]) -> wasmtime::Result<Self> {
-        match split::is_component(binary) {
-            true => Component::from_binary(engine, binary).map(Self::Component),
-            false => Module::from_binary(engine, binary).map(Self::Core),
-        }
-    }
-
-    fn serialize(&self) -> wasmtime::Result<Vec<u8>> {
-        match self {
-            Self::Core(module) => module.serialize(),
-            Self::Component(component) => component.serialize(),
         }
     }
 

@@ -5,11 +5,11 @@ use std::io;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 /// Nice value of guest threads: below the control plane, above what the system calls idle.
-const NICE: i32 = 5;
+pub(crate) const NICE: i32 = 5;
 
-/// Turns of a guest thread between looks at timers and sockets. Each turn is up to a slice of fuel, so this is what bounds how
-/// late they are seen while guests compute.
-const EVENT_INTERVAL: u32 = 13;
+/// Turns of a guest thread between looks at timers and sockets. A turn is up to a millisecond, so this is what bounds how late they are
+/// seen while guests compute.
+const EVENT_INTERVAL: u32 = 1;
 
 /// A runtime of guests' own, so that the node's control plane never waits behind a guest.
 #[derive(Debug)]

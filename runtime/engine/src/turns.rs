@@ -1,8 +1,8 @@
 //! Guests take turns on the threads that they share, as [`husk_core::cpu`] says (RES-02, RES-03, RES-12).
 //!
-//! An instance computes only while it has a turn, and there are as many turns as threads. A poll of an instance is up to a slice of
-//! fuel; what it cost, in time of the processor, is what its container is charged for. Whoever waits for something that is no turn, be it
-//! a socket or a year, has none meanwhile and costs nothing.
+//! An instance computes only while it has a turn, and there are as many turns as threads. A turn is one slice of fuel after the other;
+//! what it cost, in time of the processor, is what its container is charged for. Whoever waits for something that is no turn, be it a
+//! socket or a year, has none meanwhile and costs nothing.
 
 use std::cell::Cell;
 use std::future::poll_fn;

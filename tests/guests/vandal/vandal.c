@@ -13,6 +13,7 @@
 
 /* So that the compiler doesn't see what becomes of it. */
 static volatile uintptr_t nowhere = 0xfffffff0;
+static char *volatile kept;
 
 /* A pointer into what isn't there. */
 static int wild_write(void) {
@@ -47,6 +48,7 @@ static int hoard(void) {
         char *memory = malloc(1 << 20);
         if (!memory) return ENOMEM;
         memset(memory, 7, 1 << 20);
+        kept = memory;
     }
 }
 

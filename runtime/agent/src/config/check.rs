@@ -11,6 +11,9 @@ use crate::users::IDS_PER_POD;
 const API_VERSION: &str = "kubelet.config.k8s.io/v1beta1";
 const KIND: &str = "KubeletConfiguration";
 
+/// Bytes that a compiler takes for the least of modules.
+const LEAST_COMPILE_MEMORY: i64 = 16 << 20;
+
 impl AgentConfiguration {
     /// Checks what a type can't say.
     pub(super) fn check(&self) -> Result<(), String> {
@@ -61,6 +64,10 @@ impl AgentConfiguration {
             if amount.is_some_and(|amount| amount < Quantity::ZERO) {
                 return Err(format!("{field}: must not be negative"));
             }
+        }
+        let memory = self.husk.compile_memory.as_deref().and_then(|text| Quantity::parse(text).ok());
+        if memory.is_some_and(|memory| memory.value() < LEAST_COMPILE_MEMORY) {
+            return Err("husk.compileMemory: must be at least 16Mi".into());
         }
         if self.husk.compile_timeout.is_some_and(|span| span.0 < Duration::from_secs(1)) {
             return Err("husk.compileTimeout: must be at least 1s".into());
