@@ -5,6 +5,7 @@
 mod containers;
 mod disks;
 mod measuring;
+mod on_disk;
 mod pressure;
 mod sandboxes;
 mod views;
@@ -25,6 +26,7 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
 use self::disks::Disks;
+use self::on_disk::Measuring;
 use self::pressure::Shortages;
 pub(crate) use self::sandboxes::remove;
 use crate::addresses::Addresses;
@@ -136,6 +138,7 @@ pub(crate) struct Driver {
     turns: Turns,
     disks: Disks,
     shortages: Shortages,
+    measuring: Measuring,
     short_of: watch::Sender<BTreeSet<&'static str>>,
     answer: mpsc::UnboundedSender<Answer>,
     answers: mpsc::UnboundedReceiver<Answer>,
@@ -173,6 +176,7 @@ impl Driver {
             turns: Turns::default(),
             disks: Disks::default(),
             shortages: Shortages::new(),
+            measuring: Measuring::default(),
             short_of,
             answer,
             answers,
@@ -221,6 +225,7 @@ impl Driver {
         let mut looks = disks::looks();
         let mut measurements = measuring::measurements();
         let [mut memory, mut shortages] = pressure::looks();
+        let mut storage = on_disk::looks();
         let mut changes = self.ground.references.changes();
         loop {
             while self.carry_out_all() {}
@@ -248,6 +253,7 @@ impl Driver {
                 _ = measurements.tick() => self.measure(),
                 _ = memory.tick(), if !self.pods.is_empty() => self.look_at_memory(),
                 _ = shortages.tick() => self.look_what_is_left(),
+                _ = storage.tick(), if !self.pods.is_empty() => self.hold_to_storage_limits(),
             }
         }
     }

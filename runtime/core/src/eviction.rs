@@ -1,6 +1,7 @@
 //! When the node runs short: by which thresholds, and who has to go (RES-09).
 
 mod judge;
+mod storage;
 mod thresholds;
 
 use alloc::format;
@@ -12,6 +13,7 @@ use core::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 pub use self::judge::{Judge, Left, Look, Verdict};
+pub use self::storage::StorageLimits;
 pub use self::thresholds::{Amount, EvictionConfig, Signal, Threshold};
 use crate::io::PodUid;
 use crate::quantity::Quantity;

@@ -41,15 +41,6 @@ fn a_gate_that_is_off_drops_its_field_with_a_warning_and_changes_nothing_else() 
     assert!(world.log().contains("HostnameOverride"), "{}", world.log());
 }
 
-#[test]
-fn a_field_that_has_no_effect_is_taken_and_said() {
-    let sample = crate::husk::root().join("runtime/agent/tests/seeds/memory-qos.yaml");
-    let world = World::new(&["--config", &sample.display().to_string()]);
-    for field in ["memoryThrottlingFactor: no effect", "memoryReservationPolicy: no effect"] {
-        assert!(world.log().contains(field), "{}", world.log());
-    }
-}
-
 // spec: NODE-06
 #[test]
 fn what_a_gate_allows_is_allowed_by_every_door() {

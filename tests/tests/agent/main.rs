@@ -35,6 +35,7 @@ mod resize;
 mod service;
 mod shutdown;
 mod static_pods;
+mod storage;
 mod unwritable;
 mod usage;
 mod users;

@@ -15,7 +15,11 @@ fn small(policy: &str) -> World {
     let meminfo = fs::read_to_string("/proc/meminfo").expect("Linux");
     let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"));
     let reserved = total.expect("a line of it").parse::<u64>().expect("a number") - (64 << 10);
-    World::configured(&format!("systemReserved: {{memory: {reserved}Ki}}\nmemoryReservationPolicy: {policy}\n"))
+    // Nothing has to be left beyond that.
+    let eviction = "evictionHard: {memory.available: 0%}";
+    World::configured(&format!(
+        "systemReserved: {{memory: {reserved}Ki}}\n{eviction}\nmemoryReservationPolicy: {policy}\n"
+    ))
 }
 
 /// What ends one who takes all.

@@ -5,7 +5,6 @@
 //! well, who uses how much. So a disk that is slow, or hangs, delays no look at memory.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -16,8 +15,8 @@ use husk_core::io::PodUid;
 use husk_core::quantity::{Notation, Quantity};
 use tokio::time::{Interval, MissedTickBehavior};
 
+use super::on_disk::OnDisk;
 use super::{Answer, Driver};
-use crate::local::pod_folder;
 use crate::machine;
 use crate::notice::Notice;
 use crate::pod::LocalPod;
@@ -57,21 +56,6 @@ enum Step {
     Cleaned,
     /// What pods use was measured as well.
     Walked(Vec<(PodUid, OnDisk)>),
-}
-
-/// What a pod has on the disk.
-#[derive(Default)]
-struct OnDisk {
-    /// All of it.
-    total: DiskUse,
-    /// Of that the root directories of containers that run.
-    containers: Vec<(String, DiskUse)>,
-}
-
-/// Where a pod has it.
-struct Places {
-    folder: PathBuf,
-    containers: Vec<(String, Vec<PathBuf>)>,
 }
 
 impl Shortages {
@@ -163,16 +147,7 @@ impl Driver {
 
     /// Looks who uses how much of the disk: any pod, whether it was set up or not, for what it had before the agent started is there.
     fn walk(&self, turn: Arc<Turn>) {
-        let of = |pod: &PodUid| {
-            let folder = pod_folder(&self.config.data_dir, pod);
-            (pod.clone(), Places { folder, containers: Vec::new() })
-        };
-        let mut places: HashMap<PodUid, Places> = self.pods.keys().map(of).collect();
-        for (instance, container) in self.running() {
-            if let Some(places) = places.get_mut(&instance.pod) {
-                places.containers.push((instance.container.to_string(), container.folders().to_vec()));
-            }
-        }
+        let places = self.places(self.pods.keys());
         let (at, data_dir) = (self.now(), self.config.data_dir.clone());
         self.answer_blocking(move || {
             let pods = places.into_iter().map(|(pod, places)| (pod, places.measure())).collect();
@@ -245,20 +220,6 @@ impl Driver {
     }
 }
 
-impl Places {
-    /// Takes as long as there are files.
-    fn measure(self) -> OnDisk {
-        let mut on_disk = OnDisk { total: DiskUse::of(&self.folder), containers: Vec::new() };
-        for (name, folders) in self.containers {
-            let mut root = DiskUse::default();
-            folders.iter().for_each(|folder| root += DiskUse::of(folder));
-            on_disk.total += root;
-            on_disk.containers.push((name, root));
-        }
-        on_disk
-    }
-}
-
 fn usage_of_disk(pods: &[(PodUid, OnDisk)], pressure: Pressure) -> Vec<PodUsage> {
     let amount = |used: &DiskUse| match pressure {
         Pressure::Inodes => Quantity::new(i64::try_from(used.inodes).unwrap_or(i64::MAX), Notation::Decimal),
@@ -290,6 +251,7 @@ fn said(condition: &str, is_true: bool) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::on_disk::Places;
     use super::*;
 
     // spec: RES-09
