@@ -251,9 +251,9 @@ impl Driver {
                 _ = collection.tick() => self.collect_images(),
                 _ = looks.tick() => self.look_at_disks(),
                 _ = measurements.tick() => self.measure(),
-                _ = memory.tick(), if !self.pods.is_empty() => self.look_at_memory(),
+                _ = memory.tick(), if !self.instances.is_empty() => self.look_at_memory(),
                 _ = shortages.tick() => self.look_what_is_left(),
-                _ = storage.tick(), if !self.pods.is_empty() => self.hold_to_storage_limits(),
+                _ = storage.tick(), if !self.instances.is_empty() => self.hold_to_storage_limits(),
             }
         }
     }

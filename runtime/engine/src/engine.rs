@@ -9,7 +9,7 @@ use std::time::Duration;
 use husk_core::cpu::CpuShare;
 use rustix::process::{Resource, Rlimit};
 use tokio::runtime::Handle;
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::{OnceCell, Semaphore, watch};
 use wasmtime_wasi::{I32Exit, p1, p2};
 
 use crate::account::Account;
@@ -32,6 +32,8 @@ use crate::{lifecycle, root, sockets};
 
 /// Compiled modules that are kept in memory though no container uses them.
 const MAX_IDLE_PROGRAMS: usize = 64;
+/// Why a compiler was ended that nothing is wrong with.
+const STOPPED: &str = "the node is short of memory; it is tried again in some minutes";
 /// After which time the compiler is given again what it has failed at.
 const TRY_AGAIN: Duration = Duration::from_secs(300);
 
@@ -127,6 +129,8 @@ pub(crate) struct Inner {
     linkers: Linkers,
     cache: Option<Arc<Cache>>,
     compiler: Option<(Compiler, CodeConfig)>,
+    /// Heard by those who wait for a process that compiles: it is to end.
+    compiling: watch::Sender<()>,
     /// Modules that could not be compiled.
     failures: Mutex<HashMap<[u8; 32], Failure>>,
     compilers: Arc<Semaphore>,
@@ -195,6 +199,7 @@ impl Engine {
             linkers,
             cache,
             compiler: config.compiler.map(|compiler| (compiler, code)),
+            compiling: watch::Sender::new(()),
             failures: Mutex::default(),
             compilers: Arc::new(Semaphore::new(config.compilers.max(1))),
             compiled: AtomicU64::new(0),
@@ -239,6 +244,18 @@ impl Engine {
     /// (`enforceNodeAllocatable`).
     pub fn set_memory_limit(&self, limit: Option<u64>) {
         self.0.memory.set_limit(limit);
+    }
+
+    /// Bytes of memory that all containers hold together.
+    pub fn memory_used(&self) -> u64 {
+        self.0.memory.usage().used
+    }
+
+    /// Ends what compiles in processes of its own, for it is tried again later. False if nothing does.
+    pub fn stop_compiling(&self) -> bool {
+        let is_compiling = self.0.compiling.receiver_count() > 0;
+        self.0.compiling.send_replace(());
+        is_compiling
     }
 
     /// Modules that were compiled since the engine runs. Those that were loaded from the cache don't count.
@@ -311,7 +328,11 @@ impl Engine {
             Some((compiler, config)) => {
                 let file = module.clone();
                 let bytes = self.blocking(move || file.read()).await?;
-                let compiled = compiler.compile(config, module, bytes).await;
+                let mut stop = self.0.compiling.subscribe();
+                let compiled = tokio::select! {
+                    compiled = compiler.compile(config, module, bytes) => compiled,
+                    _ = stop.changed() => Err(ImageError::Compiler { path: module.path.clone(), detail: STOPPED.into() }),
+                };
                 Some(compiled.inspect_err(|error| self.remember_failure(module, error))?)
             }
             None => None,

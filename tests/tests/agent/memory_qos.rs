@@ -10,16 +10,17 @@ use crate::world::{World, shell};
 const HOG: &str = r#"(module (memory (export "memory") 1)
     (func (export "_start") (loop $l (drop (memory.grow (i32.const 16))) (br $l))))"#;
 
-/// An agent whose pods have 64 MiB together.
+/// An agent whose pods have 64 MiB together, and of whose memory nothing has to be left beyond that.
 fn small(policy: &str) -> World {
-    let meminfo = fs::read_to_string("/proc/meminfo").expect("Linux");
-    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"));
-    let reserved = total.expect("a line of it").parse::<u64>().expect("a number") - (64 << 10);
-    // Nothing has to be left beyond that.
-    let eviction = "evictionHard: {memory.available: 0%}";
-    World::configured(&format!(
-        "systemReserved: {{memory: {reserved}Ki}}\n{eviction}\nmemoryReservationPolicy: {policy}\n"
-    ))
+    let own = "evictionHard: {memory.available: 0%}";
+    let mut world = World::configured(own);
+    let node = world.get("/api/v1/nodes/edge-7").expect("an answer").ok();
+    let capacity = node["status"]["capacity"]["memory"].as_str().expect("an amount");
+    let reserved = husk_core::quantity::Quantity::parse(capacity).expect("a quantity").value() - (64 << 20);
+    world.kill();
+    world.configure(&format!("systemReserved: {{memory: {reserved}}}\n{own}\nmemoryReservationPolicy: {policy}\n"));
+    world.start();
+    world
 }
 
 /// What ends one who takes all.

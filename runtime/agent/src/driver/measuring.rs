@@ -44,6 +44,6 @@ impl Driver {
         }
         pods.values_mut().for_each(|pod| pod.containers.sort_unstable_by(|one, other| one.name.cmp(&other.name)));
         self.measures.take(self.now(), pods);
-        self.engine.set_memory_limit(self.ground.machine.memory_for_pods());
+        self.bound_memory();
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use husk_core::Input;
 use husk_core::eviction::StorageLimits;
@@ -16,6 +16,8 @@ use crate::volumes::DiskUse;
 
 /// How often pods are measured that may not have all of it: the kubelet's period.
 const PERIOD: Duration = Duration::from_secs(10);
+/// One part in so many of the time goes into that: many files on flash take long to be counted.
+const SHARE: u32 = 50;
 
 /// What a pod has on the disk.
 #[derive(Default)]
@@ -32,7 +34,7 @@ pub(super) struct Places {
     pub(super) containers: Vec<(String, Vec<PathBuf>)>,
 }
 
-/// Somebody measures. It ends with who holds it, however that ends.
+/// Somebody measures, or has done so just now. It ends with who holds it, however that ends.
 #[derive(Default)]
 pub(super) struct Measuring(Weak<()>);
 
@@ -61,7 +63,12 @@ impl Driver {
 
     /// Measures pods that may not have all of the disk, beside everything else, and ends those that have more than they may.
     pub(super) fn hold_to_storage_limits(&mut self) {
-        let limits = |pod: &PodUid| self.node.spec(pod).and_then(StorageLimits::of);
+        let limits = |pod: &PodUid| {
+            let spec = self.node.spec(pod)?;
+            // As upstream: who may not be evicted isn't for this either.
+            let is_bound = !spec.has_critical_priority() && self.pods.get(pod)?.file().is_none();
+            is_bound.then(|| StorageLimits::of(spec))?
+        };
         let limited: HashMap<PodUid, StorageLimits> =
             self.pods.keys().filter_map(|pod| Some((pod.clone(), limits(pod)?))).collect();
         if limited.is_empty() || self.measuring.0.strong_count() > 0 {
@@ -70,8 +77,8 @@ impl Driver {
         let measuring = Arc::new(());
         self.measuring.0 = Arc::downgrade(&measuring);
         let (places, answer) = (self.places(limited.keys()), self.answer.clone());
-        tokio::task::spawn_blocking(move || {
-            let _measuring = measuring;
+        let measure = move || {
+            let began = Instant::now();
             for (pod, places) in places {
                 let used = places.measure();
                 let containers = used.containers.iter().map(|(name, used)| (name.as_str(), used.bytes));
@@ -81,6 +88,12 @@ impl Driver {
                     let _ = answer.send(Answer::Fact(Input::LimitExceeded { pod, message }));
                 }
             }
+            began.elapsed()
+        };
+        tokio::spawn(async move {
+            let took = tokio::task::spawn_blocking(measure).await.unwrap_or_default();
+            tokio::time::sleep(took * SHARE).await;
+            drop(measuring);
         });
     }
 }

@@ -105,10 +105,21 @@ impl Driver {
 
     pub(super) fn look_at_memory(&mut self) {
         let (now, look) = (self.now(), machine::look_at_memory());
+        self.bound_memory();
         for verdict in self.judge(now, &look) {
-            let usage = verdict.is_urgent().then(|| self.memory_by_pod());
+            // What a compiler holds goes before any pod does, and is seen to be free at the next look.
+            let goes = verdict.is_urgent() && !self.engine.stop_compiling();
+            let usage = goes.then(|| self.memory_by_pod());
             self.press(now, &verdict, usage);
         }
+    }
+
+    /// Guests together may have what is for pods, and not more than there is: who grows faster than anybody looks meets that, and not the
+    /// kernel, which would end them all.
+    pub(super) fn bound_memory(&self) {
+        let there_is = machine::memory().map(|memory| self.engine.memory_used().saturating_add(memory.available));
+        let bounds = [self.ground.machine.memory_for_pods(), there_is];
+        self.engine.set_memory_limit(bounds.into_iter().flatten().min());
     }
 
     /// Tells the core what was seen of the disk, or goes on to the next step before somebody has to go for it.

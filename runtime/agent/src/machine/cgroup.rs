@@ -25,7 +25,7 @@ enum Version {
 struct Files {
     limit: &'static str,
     usage: &'static str,
-    reclaimable: &'static str,
+    reclaimable: &'static [&'static str],
 }
 
 impl ControlGroups {
@@ -50,9 +50,12 @@ impl Group {
         let limit: u64 = read(files.limit)?.trim().parse().ok()?;
         let used: u64 = read(files.usage)?.trim().parse().ok()?;
         let stat = read("memory.stat").unwrap_or_default();
-        let reclaimable = stat.lines().find_map(|line| line.strip_prefix(files.reclaimable)?.trim().parse().ok());
-        // As cAdvisor has the working set: files that were not used lately could go at once.
-        let held = used.saturating_sub(reclaimable.unwrap_or(0));
+        // What the kernel would take back before it ends anybody, as `MemAvailable` has it for the machine.
+        let part = |line: &str| {
+            let (name, bytes) = line.split_once(' ')?;
+            files.reclaimable.contains(&name).then(|| bytes.trim().parse::<u64>().ok())?
+        };
+        let held = used.saturating_sub(stat.lines().filter_map(part).sum());
         Some(Left { available: limit.saturating_sub(held), capacity: limit })
     }
 }
@@ -63,9 +66,13 @@ impl Version {
             Self::One => Files {
                 limit: "memory.limit_in_bytes",
                 usage: "memory.usage_in_bytes",
-                reclaimable: "total_inactive_file ",
+                reclaimable: &["total_inactive_file", "total_active_file"],
             },
-            Self::Two => Files { limit: "memory.max", usage: "memory.current", reclaimable: "inactive_file " },
+            Self::Two => Files {
+                limit: "memory.max",
+                usage: "memory.current",
+                reclaimable: &["inactive_file", "active_file", "slab_reclaimable"],
+            },
         }
     }
 }
@@ -141,9 +148,9 @@ mod tests {
         assert_eq!(all.left(), None, "the top has no such files");
         write(&own, &[("memory.max", "max\n"), ("memory.current", "700\n")]);
         assert_eq!(all.left(), None);
-        let stat = "anon 300\ninactive_file 200\nactive_file 200\n";
+        let stat = "anon 250\ninactive_file 200\nactive_file 200\nslab_reclaimable 50\n";
         write(&own, &[("memory.max", "1000\n"), ("memory.stat", stat)]);
-        assert_eq!(all.left(), Some(Left { available: 500, capacity: 1000 }));
+        assert_eq!(all.left(), Some(Left { available: 750, capacity: 1000 }));
         write(place.path(), &[("memory.max", "2000\n"), ("memory.current", "1900\n")]);
         assert_eq!(all.left(), Some(Left { available: 100, capacity: 1000 }));
 

@@ -46,11 +46,11 @@ impl Node {
         });
     }
 
-    /// Somebody ends already for want of something, and isn't gone yet. If there is less time now than there was, that is his as well.
+    /// Somebody ends already, for want of something or because a client wants it so, and isn't gone yet: nobody else has to go before
+    /// him. If there is less time now than there was, that is his as well.
     fn somebody_goes(&mut self, now: Instant, pressure: Pressure, grace_seconds: i64) -> bool {
-        let is_evicted =
-            |uid: &&PodUid| self.pods.get(uid).is_some_and(|pod| pod.ended_by_node() == Some(reasons::EVICTED));
-        let going: Vec<PodUid> = self.seats.that_leave().filter(is_evicted).cloned().collect();
+        let may_go = |uid: &&PodUid| self.pods.get(uid).is_some_and(|pod| !pod.spec.is_critical(&pod.meta));
+        let going: Vec<PodUid> = self.seats.that_leave().filter(may_go).cloned().collect();
         for uid in &going {
             self.with_pod(now, uid, |pod, out| pod.cut_grace(grace_seconds, out));
         }

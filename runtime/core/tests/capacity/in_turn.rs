@@ -106,6 +106,22 @@ fn a_hard_threshold_cuts_the_grace_of_who_goes_for_a_soft_one() {
 
 // spec: RES-09
 #[test]
+fn who_is_deleted_anyway_goes_first_and_at_once() {
+    let mut world = two(OnSignal::Ignores);
+    world.input(Input::DeleteRequested { pod: "u1".into(), grace_seconds: Some(60) });
+    world.run_until(2.0);
+    press(&mut world, Pressure::Memory, &BOTH, 0);
+    world.run_until(2.5);
+    press(&mut world, Pressure::Memory, &BOTH, 0);
+    assert_eq!(went(&world), [""; 0], "what it holds is about to be free");
+    world.run_until(5.0);
+    assert_eq!(world.kills("a0"), [4.0], "as long as a container has in any case");
+    press(&mut world, Pressure::Memory, &BOTH[1..], 0);
+    assert_eq!(went(&world), ["u2"]);
+}
+
+// spec: RES-09
+#[test]
 fn what_hangs_while_it_is_removed_is_not_waited_for_with_memory() {
     for (pressure, next) in [(Pressure::Memory, true), (Pressure::Disk, false)] {
         let mut world = two(OnSignal::Ignores);
