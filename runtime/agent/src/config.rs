@@ -188,7 +188,8 @@ pub struct HuskConfiguration {
     pub compiled_code_limit: Option<String>,
     /// Time of a processor that one module may take to compile, as in `5m` (5m).
     pub compile_timeout: Option<Span>,
-    /// Memory that one module may take to compile, as in `512Mi` (half of the machine's, shared by all that are compiled at the same time, 1Gi at most).
+    /// Memory that one module may take to compile, as in `512Mi` (half of the machine's, shared by all that are compiled at the same time,
+    /// 1Gi at most).
     pub compile_memory: Option<String>,
     /// Pods that have ended go beyond this number, the oldest first; 0 for never (500).
     #[serde(rename = "terminatedPodGCThreshold")]

@@ -64,8 +64,8 @@ static int twice(void) {
 /* What a program on Linux reads of others. */
 static int snoop(void) {
     static const char *const places[] = {
-        "/proc/self/mem", "/proc/1/environ", "/proc/self/root/etc/shadow", "/dev/mem", "/dev/sda",    "/sys/kernel",
-        "/etc/shadow",    "../../etc/shadow", "/data/../../etc/shadow",     "//etc//shadow", "/data/./../../root",
+        "/proc/self/mem", "/proc/1/environ", "/proc/self/cwd/../etc/shadow", "/dev/mem", "/dev/sda",    "/sys/kernel",
+        "/etc/shadow",    "../../etc/shadow", "/data/../../etc/shadow",     "//etc//shadow", "/data/./../../home",
     };
     for (size_t n = 0; n < sizeof places / sizeof *places; n++) {
         if (open(places[n], O_RDONLY) >= 0) return 0;
